@@ -18,6 +18,7 @@ from hivelore.runner.orphans import end_processes, processes_of
 from hivelore.runner.outcome import Exit, StopReason
 from hivelore.runner.stream_lines import StreamLine
 from support.agent_scripts import script
+from support.processes import has_ended
 from support.waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
@@ -218,6 +219,43 @@ def test_a_killed_guard_ends_the_run_and_all_of_it(tmp_path: Path) -> None:
     thread.join()
     assert [one.code for one in ends] == [-9]
     assert run.left() == []
+
+
+def test_a_process_that_cleared_its_environment_does_not_survive_a_killed_guard(tmp_path: Path) -> None:
+    """The process of another run does."""
+    body = (
+        "child = subprocess.Popen(['sleep', '1000'], env={}, start_new_session=True)\n"
+        "print(child.pid, flush=True); time.sleep(1000)"
+    )
+    run, other = Run(tmp_path, body), Run(tmp_path, body)
+    threads = [threading.Thread(target=one.run) for one in (run, other)]
+    for thread in threads:
+        thread.start()
+    until(lambda: run.lines != [] and other.lines != [])
+    killed, left = int(run.lines[0]), int(other.lines[0])
+    os.kill(min(run.left()), signal.SIGKILL)
+    threads[0].join()
+    assert [has_ended(killed), has_ended(left)] == [True, False]
+    other.process.stop(StopReason.SHUTDOWN)
+    other.process.kill()
+    threads[1].join()
+    assert has_ended(left)
+
+
+def test_files_with_keys_are_removed_when_the_program_has_ended(tmp_path: Path) -> None:
+    run = Run(tmp_path, "")
+    command = Command(
+        arguments=("cat", str(run.folder / "mcp.json")),
+        environment={"PATH": os.environ["PATH"]},
+        files={"prompt.md": "", "mcp.json": "a key"},
+        stdin="prompt.md",
+    )
+    run.process = AgentProcess(
+        command, tmp_path, run.folder, seconds=60.0, read=lambda line: run.lines.append(line.data)
+    )
+    assert run.run().code == 0
+    assert run.lines == [b"a key"]
+    assert sorted(one.name for one in run.folder.iterdir()) == ["output.jsonl", "prompt.md"]
 
 
 def test_only_the_service_of_the_home_folder_stays(tmp_path: Path) -> None:

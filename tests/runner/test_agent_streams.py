@@ -1,12 +1,14 @@
 """The output of agent programs as events, whatever arrives."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.core.redaction import Redactor
 from hivelore.runner.claude_stream import read_claude_line
 from hivelore.runner.codex_stream import read_codex_line
 from hivelore.runner.model import Usage
@@ -23,6 +25,7 @@ from hivelore.runner.stream_events import (
     UsageReported,
     advance_all,
     cut_text,
+    fit_text,
 )
 from hivelore.runner.stream_lines import LineSplitter, StreamLine
 
@@ -163,3 +166,34 @@ def test_a_cut_text_is_valid() -> None:
     assert cut_text("ü" * 100_000).encode()[-5:] == b"[...]"
     assert len(cut_text("ü" * 100_000).encode()) <= MAX_TEXT_BYTES
     assert cut_text("a\0b\ud800") == "ab?"
+
+
+def test_a_line_in_many_pieces_takes_no_more_memory_than_its_bytes() -> None:
+    lines = LineSplitter()
+    tracemalloc.start()
+    try:
+        for number in range(500_000):
+            assert list(lines.read(b"%03d" % (number % 1_000))) == []
+        assert tracemalloc.get_traced_memory()[0] < 4_000_000
+    finally:
+        tracemalloc.stop()
+    assert [len(line.data) for line in lines.read(b"\n")] == [1_500_000]
+
+
+WORDS = st.sampled_from(
+    ["password=hunter2x ", "token: abc123def4 ", "pw=x1y2z3a4 ", "the \U0001f41d ", "ghp_" + "a1B2" * 9]
+)
+
+
+@given(st.lists(WORDS, max_size=30), st.integers(1, 20), st.sampled_from([100, 1_000, 4_000]))
+def test_a_fitted_text_is_within_its_limit_also_after_its_secrets_are_masked(
+    words: list[str], times: int, most: int
+) -> None:
+    fitted = fit_text("".join(words) * times, most, Redactor(bytes(16)))
+    assert len(fitted.encode()) <= most
+    assert len(Redactor(bytes(range(16))).clean(fitted).encode()) <= most
+
+
+def test_a_text_that_fits_does_not_change() -> None:
+    text = "The password=hunter2x is set."
+    assert fit_text(text, 1_000, Redactor(bytes(16))) == text

@@ -29,8 +29,10 @@ def test_d60_an_answer_completes_a_task() -> None:
     assert decide_outcome(ANSWERED, Exit(code=0)) == Completed("Done.")
 
 
-def test_an_answer_counts_although_the_program_was_ended_after_it() -> None:
-    assert decide_outcome(ANSWERED, Exit(code=-9, stopped=StopReason.SHUTDOWN)) == Completed("Done.")
+@pytest.mark.parametrize("code", [1, 143, -signal.SIGKILL, -signal.SIGSEGV])
+@pytest.mark.parametrize("stopped", [None, StopReason.SHUTDOWN, StopReason.TIME, StopReason.DISK_FULL])
+def test_an_answer_counts_however_the_program_ended_after_it(code: int, stopped: StopReason | None) -> None:
+    assert decide_outcome(ANSWERED, Exit(code=code, stopped=stopped)) == Completed("Done.")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,6 @@ def test_an_answer_counts_although_the_program_was_ended_after_it() -> None:
         (BROKEN, Exit(code=1), Failed, "The model is overloaded."),
         (BEGUN, Exit(code=3, complaint="segfault"), Failed, "exit code 3. segfault"),
         (BEGUN, Exit(code=0), Failed, "without an answer"),
-        (ANSWERED, Exit(code=1), Failed, "exit code 1"),
         (BEGUN, Exit(code=-signal.SIGKILL), Failed, "ended by SIGKILL"),
         (RunState(), Exit(code=None, complaint="No such file"), HandedBack, "could not be started: No such file"),
         (RunState(unreadable=7), Exit(code=0), HandedBack, "before a session began"),

@@ -1,17 +1,23 @@
 """What the runner reads and writes on this machine."""
 
 import json
+import os
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from hivelore.errors import Unavailable
 from hivelore.runner import outbox as outbox_module
-from hivelore.runner import run_folders
+from hivelore.runner import run_folders, task_locks
 from hivelore.runner.local_transcripts import LocalTranscripts
 from hivelore.runner.model import Program, Usage
-from hivelore.runner.outbox import Outbox
+from hivelore.runner.orphans import VARIABLE
+from hivelore.runner.outbox import Outbox, Sent
 from hivelore.runner.ports import Call
+from support.processes import has_ended
 from support.task_service import TaskService
 
 SESSION = "b6121a09-f25c-4407-8b02-76df1be7ea76"
@@ -69,6 +75,77 @@ def test_folders_of_running_runners_stay(tmp_path: Path) -> None:
     running.release()
 
 
+def test_keys_are_removed_from_the_folders_of_runners_that_were_killed(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "killed"
+    folder.mkdir(parents=True)
+    for name in ("mcp.json", "codex.toml", "output.jsonl"):
+        (folder / name).write_text("a key")
+    run_folders.clean_up(tmp_path / "runs", lambda _: None)
+    assert [one.name for one in folder.iterdir()] == ["output.jsonl"]
+
+
+def test_one_run_at_a_time_works_on_a_task(tmp_path: Path) -> None:
+    """The second one waits for the first; that of another task does not."""
+    order: list[str] = []
+
+    def work(name: str) -> None:
+        with task_locks.locked(tmp_path, "task-1", name, lambda: False) as is_held:
+            assert is_held
+            order.append(name)
+
+    with task_locks.locked(tmp_path, "task-1", "run-1", lambda: False):
+        second = threading.Thread(target=work, args=("run-2",))
+        second.start()
+        with task_locks.locked(tmp_path, "task-2", "run-3", lambda: False):
+            second.join(0.3)
+        order.append("run-1")
+    second.join()
+    assert order == ["run-1", "run-2"]
+    assert list((tmp_path / task_locks.LOCKS).iterdir()) == []
+
+
+def test_locks_of_killed_runners_are_removed(tmp_path: Path) -> None:
+    with task_locks.locked(tmp_path, "task-1", "run-1", lambda: False):
+        (held,) = (tmp_path / task_locks.LOCKS).iterdir()
+        held.with_name("of-a-killed-runner").write_text("run-2")
+        task_locks.clean_up(tmp_path)
+        assert list((tmp_path / task_locks.LOCKS).iterdir()) == [held]
+
+
+def test_a_run_that_is_stopped_waits_no_longer(tmp_path: Path) -> None:
+    with task_locks.locked(tmp_path, "task-1", "run-1", lambda: False):
+        looks = iter([False, False, True])
+        with task_locks.locked(tmp_path, "task-1", "run-2", lambda: next(looks)) as is_held:
+            assert not is_held
+
+
+def test_a_run_that_does_not_end_is_not_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_locks, "_PAUSES", 2)
+    with (
+        task_locks.locked(tmp_path, "task-1", "run-1", lambda: False),
+        pytest.raises(Unavailable, match="still works"),
+        task_locks.locked(tmp_path, "task-1", "run-2", lambda: False),
+    ):
+        pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_the_processes_of_a_killed_run_are_ended_before_the_task_goes_on(tmp_path: Path) -> None:
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2] / 'src')!r})\n"
+        "import os, subprocess\nfrom pathlib import Path\nfrom hivelore.runner import task_locks\n"
+        f"with task_locks.locked(Path({str(tmp_path)!r}), 'task-1', 'killed', lambda: False):\n"
+        f"    env, quiet = {{{VARIABLE!r}: 'killed'}}, subprocess.DEVNULL\n"
+        "    child = subprocess.Popen(['sleep', '1000'], env=env, stdout=quiet, start_new_session=True)\n"
+        "    print(child.pid, flush=True)\n    os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=False)
+    pid = int(done.stdout)
+    os.kill(pid, 0)
+    with task_locks.locked(tmp_path, "task-1", "run-2", lambda: False):
+        assert has_ended(pid)
+
+
 def test_the_outbox_is_bounded_and_says_what_it_deletes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox_module, "MOST_CALLS", 3)
     notes: list[str] = []
@@ -76,7 +153,7 @@ def test_the_outbox_is_bounded_and_says_what_it_deletes(tmp_path: Path, monkeypa
     service = TaskService()
     service.is_away = True
     for number in range(5):
-        assert not outbox.send(service, Call("POST", "/memories", {"observation": str(number)}))
+        assert outbox.send(service, Call("POST", "/memories", {"observation": str(number)})) is Sent.KEPT
     assert outbox.waiting() == 3
     assert len(notes) == 2
     outbox.keep(Call("POST", "/memories", {"observation": "x" * 2_000_000}))
@@ -90,9 +167,37 @@ def test_a_call_waits_behind_earlier_ones(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path / "outbox", lambda _: None)
     service = TaskService()
     outbox.keep(Call("POST", "/memories", {"observation": "first"}))
-    assert not outbox.send(service, Call("POST", "/memories", {"observation": "second"}))
-    assert outbox.deliver(service) == 2
-    assert [one["observation"] for one in service.made("/memories")] == ["first", "second"]
+    service.is_away = True
+    assert outbox.send(service, Call("POST", "/memories", {"observation": "second"})) is Sent.KEPT
+    service.is_away = False
+    assert outbox.send(service, Call("POST", "/memories", {"observation": "third"})) is Sent.MADE
+    assert [one["observation"] for one in service.made("/memories")] == ["first", "second", "third"]
+
+
+def test_a_call_at_which_the_service_fails_does_not_hold_up_later_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox = Outbox(tmp_path / "outbox", lambda _: None)
+    service = TaskService()
+    outbox.keep(Call("POST", "/api/broken", {}))
+    for text in ("first", "second"):
+        assert outbox.send(service, Call("POST", "/memories", {"observation": text})) is Sent.MADE
+    assert [outbox.waiting(), len(service.made("/api/broken"))] == [1, 1]
+    outbox.deliver(service)
+    assert len(service.made("/api/broken")) == 1
+    monkeypatch.setattr("hivelore.runner.outbox.time.time_ns", lambda: 2 * 10**18)
+    outbox.deliver(service)
+    assert [outbox.waiting(), len(service.made("/api/broken"))] == [0, 2]
+
+
+def test_many_kept_calls_do_not_hold_up_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox_module, "MOST_BEFORE", 2)
+    outbox = Outbox(tmp_path / "outbox", lambda _: None)
+    service = TaskService()
+    for number in range(3):
+        outbox.keep(Call("POST", "/memories", {"observation": str(number)}))
+    assert outbox.send(service, Call("POST", "/memories", {"observation": "new"})) is Sent.KEPT
+    assert service.calls == []
 
 
 def test_files_that_are_no_calls_are_deleted(tmp_path: Path) -> None:
@@ -123,7 +228,7 @@ def test_a_full_disk_loses_a_call_and_says_so(tmp_path: Path) -> None:
     notes: list[str] = []
     service = TaskService()
     service.is_away = True
-    Outbox(tmp_path / "outbox", notes.append).send(service, Call("POST", "/memories", {}))
+    assert Outbox(tmp_path / "outbox", notes.append).send(service, Call("POST", "/memories", {})) is Sent.LOST
     assert "is lost" in notes[0]
     with pytest.raises(Unavailable):
         service.call("GET", "/")

@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -12,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from hivelore.errors import Conflict
+from hivelore.errors import Conflict, Unavailable
 from hivelore.observations.markers import CATEGORIES
 from hivelore.observations.naming import DEFAULT_NAMING
-from hivelore.runner import agent_process, disk
+from hivelore.runner import agent_process, disk, task_run
+from hivelore.runner import runner as runner_module
 from hivelore.runner.command import AgentProgram
 from hivelore.runner.mcp_servers import own_server
 from hivelore.runner.model import ClaimedTask, Program, RunLimits, Usage
@@ -23,7 +25,7 @@ from hivelore.runner.orphans import processes_of
 from hivelore.runner.outbox import Outbox
 from hivelore.runner.ports import Call, Prepared
 from hivelore.runner.runner import Runner, Summary
-from hivelore.runner.service_queue import ServicePrompts
+from hivelore.runner.service_queue import ServicePrompts, ServiceQueue
 from hivelore.runner.stream_markers import BlockMarkers
 from hivelore.runner.task_run import Means, RunView
 from support.agent_scripts import SESSION, answers, began, event, says, script
@@ -47,7 +49,10 @@ class OneFolder:
         self.stored: list[str | None] = []
         """The newest session at the start and at the end of each program."""
 
+        self.before: Callable[[], object] = lambda: None
+
     def prepare(self, task: ClaimedTask, is_stopped: Callable[[], bool]) -> Prepared:
+        self.before()
         if self.waits_for_stop:
             self.is_waiting = True
             until(is_stopped)
@@ -298,6 +303,239 @@ def test_a_limit_of_costs_holds_over_all_attempts(world: World) -> None:
     assert (task.state, task.reason) == ("failed", "The cost limit of the task is reached.")
 
 
+def test_a_hand_back_without_a_text_keeps_the_progress_of_earlier_runs(world: World) -> None:
+    task = world.service.add("Wait.", progress=["Half is done."])
+    world.stopping(world.runner(f"{began()}\n{SLEEP}", once=False), lambda: task.session == SESSION)
+    assert (task.state, task.progress) == ("open", ["Half is done."])
+    assert world.views[-1].detail == "The runner was asked to stop."
+
+
+@pytest.mark.parametrize("longest", [65_536, 20_000])
+def test_a_result_that_is_too_long_once_its_secrets_are_masked_is_delivered(world: World, longest: int) -> None:
+    """The service may also have another limit than the runner."""
+    world.service.longest_output = longest
+    task = world.service.add("Mend the build.")
+    summary = world.run("\n".join([began(), answers("password=hunter2x " * 3_640)]))
+    assert (task.state, dict(summary.outcomes), summary.kept) == ("completed", {"Completed": 1}, 0)
+    assert len(task.output or "") > longest / 4
+
+
+def test_a_reason_that_is_too_long_once_its_secrets_are_masked_is_delivered(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    world.run("\n".join([began(), says("password=hunter2x " * 3_640), "sys.exit(1)"]))
+    assert (task.failures, "exit code 1" in (task.reason or "")) == (1, True)
+    assert "hunter2x" not in world.views[-1].detail
+
+
+@pytest.mark.parametrize("ends", [answers("Done."), "sys.exit(1)"])
+def test_costs_that_the_service_refuses_do_not_hold_back_the_result(world: World, ends: str) -> None:
+    world.service.refuses_usage = True
+    task = world.service.add("Mend the build.")
+    world.run("\n".join([began(), ends]))
+    assert (task.output, task.failures) in [("Done.", 0), (None, 1)]
+
+
+def test_a_usage_is_within_the_limits_of_the_service(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    world.run("\n".join([began(), answers("Done.", cost=5_000.0)]))
+    assert task.usage is not None
+    assert task.usage["costUsd"] == 1_000.0
+
+
+def test_a_result_that_the_service_refuses_is_a_failure_with_a_reason(world: World) -> None:
+    world.service.longest_output = 0
+    task = world.service.add("Mend the build.")
+    summary = world.run("\n".join([began(), answers("Done.")]))
+    assert (task.failures, dict(summary.outcomes)) == (1, {"Failed": 1})
+    assert "The service refuses the result" in (task.reason or "")
+    assert world.views[-1].phase == "failed"
+
+
+def test_a_result_that_comes_after_the_lease_is_not_shown_as_completed(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    waits = f"while not os.path.exists({str(world.folder / 'lost')!r}): time.sleep(0.01)"
+
+    def lose() -> None:
+        until(lambda: task.session is not None)
+        task.lease = "of another runner"
+        (world.folder / "lost").touch()
+
+    thread = threading.Thread(target=lose)
+    thread.start()
+    summary = world.run("\n".join([began(), waits, answers("Done.")]))
+    thread.join()
+    assert (dict(summary.outcomes), task.late) == ({"Abandoned": 1}, ["Done."])
+    assert world.views[-1].phase == "left"
+
+
+def test_a_result_that_can_neither_be_sent_nor_kept_is_a_failure(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    (world.folder / "outbox").write_text("")
+    waits = f"while not os.path.exists({str(world.folder / 'away')!r}): time.sleep(0.01)"
+
+    def leave() -> None:
+        until(lambda: task.session is not None)
+        world.service.is_away = True
+        (world.folder / "away").touch()
+
+    thread = threading.Thread(target=leave)
+    thread.start()
+    assert dict(world.run("\n".join([began(), waits, answers("Done.")])).outcomes) == {"Failed": 1}
+    thread.join()
+
+
+def test_what_is_kept_is_delivered_while_all_runs_are_busy(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner_module, "DELIVER_EVERY", 0.05)
+    task = world.service.add("Wait.")
+    waiting = world.runner("\n".join([began(), SLEEP]), once=False)
+
+    def is_delivered() -> bool:
+        if task.session is not None and not world.service.made("/memories"):
+            world.outbox.keep(Call("POST", "/memories", {"observation": "It is slow."}))
+            until(lambda: world.outbox.waiting() == 0)
+            return True
+        return False
+
+    world.stopping(waiting, is_delivered)
+    assert [one["observation"] for one in world.service.made("/memories")] == ["It is slow."]
+
+
+def test_a_lease_is_renewed_as_soon_as_the_service_is_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_run, "BEAT_AGAIN", 0.1)
+    task = world.service.add("Wait.")
+    waiting = world.runner("\n".join([began(), SLEEP]), once=False, lease=6.0)
+    seconds: list[float] = []
+
+    def is_renewed() -> bool:
+        if task.session is None:
+            return False
+        world.service.is_away = True
+        until(lambda: any(view.detail.startswith("heartbeat:") for view in world.views))
+        before, world.service.is_away = time.monotonic(), False
+        beats = len(world.service.made("/api/tasks/task-1/heartbeat"))
+        until(lambda: len(world.service.made("/api/tasks/task-1/heartbeat")) > beats)
+        seconds.append(time.monotonic() - before)
+        return True
+
+    world.stopping(waiting, is_renewed)
+    assert seconds[0] < 1.0
+
+
+ALONE = """
+import fcntl
+lock = open('busy', 'w')
+fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+is_first = not os.path.exists('first')
+if is_first:
+    open('first', 'w').close()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+"""
+
+
+@pytest.mark.parametrize("runners", [1, 2])
+def test_a_task_that_is_claimed_again_waits_for_its_earlier_run(world: World, runners: int) -> None:
+    """Such as after a pause, or a lease that ran out: two programs would work on one conversation."""
+    task = world.service.add("Mend the build.")
+    first = f"if is_first: {began()}; {SLEEP}"
+    body = "\n".join([f"os.chdir({str(world.folder)!r})", ALONE, first, began("s-2"), answers("Done.", "s-2")])
+    both = [world.runner(body, once=False, parallel=3 - runners, lease=3.0) for _ in range(runners)]
+    threads = [threading.Thread(target=one.run) for one in both]
+    threads[0].start()
+    until(lambda: (world.folder / "first").exists())
+    task.state = "open"
+    for thread in threads[1:]:
+        thread.start()
+    until(lambda: task.state == "completed")
+    for one in both:
+        one.stop()
+    for thread in threads:
+        thread.join()
+    assert (task.failures, task.output) == (0, "Done.")
+    assert sum((one.summary.outcomes for one in both), Counter[str]()) == {"Abandoned": 1, "Completed": 1}
+    assert world.left() == []
+
+
+def fails(error: Exception) -> Callable[[], object]:
+    def before() -> None:
+        raise error
+
+    return before
+
+
+def test_a_task_that_cannot_be_prepared_here_ends_the_runner(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner_module, "LONGEST_PAUSE", 0.2)
+    task = world.service.add("Mend the build.")
+    world.place.before = fails(Unavailable("Git cannot be started."))
+    summary = world.run("", once=False)
+    assert (dict(summary.outcomes), summary.fault) == ({"HandedBack": 3}, "Git cannot be started.")
+    assert (task.attempt, task.state, task.failures) == (3, "open", 0)
+
+
+def test_after_each_hand_back_the_runner_pauses_longer(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    times: list[float] = []
+
+    def before() -> None:
+        times.append(time.monotonic())
+        raise Unavailable("Git cannot be started.")
+
+    world.place.before = before
+    world.run("", once=False)
+    assert [later - earlier >= pause for earlier, later, pause in zip(times, times[1:], [2, 4], strict=False)] == [
+        True
+    ] * 2
+    assert task.attempt == 3
+
+
+def test_a_service_that_is_away_during_the_preparation_is_no_fault_of_this_machine(world: World) -> None:
+    def before() -> None:
+        world.service.is_away = True
+        raise Unavailable("The service is away.")
+
+    world.service.add("Mend the build.")
+    world.place.before = before
+    summary = world.run("")
+    assert (dict(summary.outcomes), summary.fault) == ({"HandedBack": 1}, None)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_claim_that_fails_unexpectedly_ends_the_runner(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise LookupError
+
+    monkeypatch.setattr(ServiceQueue, "claim", fail)
+    assert "failed while it claimed tasks" in (world.run("", once=False).fault or "")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("name", ["task-", "lease-", "report-"])
+def test_a_thread_that_does_not_start_hands_the_task_back(
+    world: World, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    task = world.service.add("Mend the build.")
+    start = threading.Thread.start
+
+    def start_others(thread: threading.Thread) -> None:
+        if thread.name.startswith(name):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_others)
+    summary = world.run(SLEEP, once=False)
+    assert summary.fault is not None
+    assert (task.state, task.failures, world.left()) == ("open", 0, [])
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_run_ends_if_its_lease_is_no_longer_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise LookupError
+
+    monkeypatch.setattr(ServiceQueue, "heartbeat", fail)
+    world.service.add("Wait.")
+    assert dict(world.run("\n".join([began(), says("Hm."), SLEEP]), lease=1.0).outcomes) == {"Abandoned": 1}
+
+
 def test_several_tasks_run_at_once(world: World) -> None:
     tasks = [world.service.add(f"Task {number}") for number in range(3)]
     body = "\n".join([began(), "time.sleep(0.5)", answers("Done.")])
@@ -386,8 +624,9 @@ def test_a_service_that_is_away_gets_the_result_later(world: World) -> None:
 
     thread = threading.Thread(target=leave)
     thread.start()
-    runner.run()
+    assert runner.run().kept == 1
     thread.join()
+    assert "kept on this machine" in world.views[-1].detail
     assert task.state == "running"
     assert world.outbox.waiting() == 2
     kept = b"".join(file.read_bytes() for file in (world.folder / "outbox").iterdir())

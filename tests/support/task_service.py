@@ -1,5 +1,6 @@
 """The part of a service that a runner needs: one queue of tasks, in memory. It can be away."""
 
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -10,10 +11,11 @@ from typing import Any
 import msgspec
 
 from hivelore.core.agents import AgentId, Role
+from hivelore.core.redaction import KEY_BYTES, Redactor
 from hivelore.core.text import Clean
-from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
+from hivelore.errors import Conflict, HiveloreError, NotFound, TooLarge, Unavailable
 from hivelore.runner.service_queue import ServiceQueue
-from hivelore.tasks.model import Lease, Task, TaskId, TaskState
+from hivelore.tasks.model import NOTE_BYTES, TEXT_BYTES, Lease, Task, TaskId, TaskState
 
 CONTEXT = {"environment": "Environment: jellyfin waits.", "text": "## Known\n\nIt is slow."}
 KNOWLEDGE = "## Relevant Past Knowledge\n\nThe port is 5433."
@@ -68,6 +70,9 @@ class TaskService:
         self.calls: list[tuple[str, str, Mapping[str, Any]]] = []
         self.is_away = False
         self.seconds_for_a_memory = 0.0
+        self.longest_output = TEXT_BYTES
+        self.refuses_usage = False
+        self._redactor = Redactor(os.urandom(KEY_BYTES))
         self._lock = threading.Lock()
 
     def add(self, text: str, **more: Any) -> StoredTask:
@@ -117,6 +122,10 @@ class TaskService:
             return {"text": KNOWLEDGE}
         if not verb:
             return {"task": task.as_json(), "usage": {}}
+        self._check_length(body.get("output", ""), self.longest_output)
+        self._check_length(body.get("text") or body.get("reason", ""), NOTE_BYTES)
+        if self.refuses_usage and body.get("usage") is not None:
+            raise TooLarge("There are too many costs.", field="usage")
         is_held = task.state == "running" and task.lease == body["leaseToken"] and task.until >= time.monotonic()
         if not is_held:
             if verb in ("complete", "fail"):
@@ -139,3 +148,9 @@ class TaskService:
             case _:
                 raise NotFound(verb)
         return {"task": task.as_json()}
+
+    def _check_length(self, text: str, most: int) -> None:
+        """Raises TooLarge as the service does: before and after secrets are masked."""
+        for one in (text, self._redactor.clean(text)):
+            if len(one.encode()) > most:
+                raise TooLarge(f"It has more than {most} bytes.")

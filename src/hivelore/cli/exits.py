@@ -8,13 +8,14 @@ UNEXPECTED = 1
 USAGE = 2
 UNAVAILABLE = 6
 LEFT_OUT = 7
-"""Done, but something was left out: lines, files, or what a running service still writes."""
+"""Done, but something was left out: lines, files, what a running service still writes, or a result that waits for the
+service."""
 TASK_NOT_DONE = 8
 """The one task of ``run --once`` was not completed."""
 RUNNER_FAULT = 9
 """The runner ended because it cannot work on this machine, or without a service."""
 NO_PROGRAM = 10
-"""The agent program is missing or does not work."""
+"""The agent program, or git, is missing or does not work."""
 NOT_SIGNED_IN = 11
 """The agent program is not signed in."""
 NOT_WRITABLE = 12

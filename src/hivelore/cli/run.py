@@ -39,6 +39,7 @@ EXIT_CODES: Mapping[Check, int] = {
     Check.KEY: 4,
     Check.PROGRAM: exits.NO_PROGRAM,
     Check.SIGN_IN: exits.NOT_SIGNED_IN,
+    Check.GIT: exits.NO_PROGRAM,
     Check.WORKSPACE: exits.NOT_WRITABLE,
 }
 _OUTBOX = "outbox"
@@ -270,7 +271,9 @@ def _run(means: Means, runs: Path, *, parallel: int, once: bool, as_json: bool) 
         return exits.CLOSED_PIPE
     if signal.SIGINT in received:
         return exits.INTERRUPTED
-    return exits.TASK_NOT_DONE if once and not _is_done(summary) and not received else 0
+    if once and not received:
+        return exits.TASK_NOT_DONE if not _is_done(summary) else exits.LEFT_OUT if summary.kept else 0
+    return 0
 
 
 class _UntilClosed:

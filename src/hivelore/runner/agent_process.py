@@ -17,8 +17,9 @@ from typing import Any
 from hivelore.local import private_files
 from hivelore.runner import disk, guard
 from hivelore.runner.command import PROFILE, PROFILE_END, Command
-from hivelore.runner.orphans import VARIABLE, end_processes
+from hivelore.runner.orphans import VARIABLE, end_processes, mark_of
 from hivelore.runner.outcome import Exit, StopReason
+from hivelore.runner.run_folders import remove_secrets
 from hivelore.runner.run_log import RunLog
 from hivelore.runner.stream_lines import LineSplitter, StreamLine
 
@@ -80,6 +81,7 @@ class AgentProcess:
         finally:
             for link in self._command.links:
                 Path(link).unlink(missing_ok=True)
+            remove_secrets(self._folder)
 
     def _run(self) -> Exit:
         ours, theirs = socket.socketpair()
@@ -112,7 +114,8 @@ class AgentProcess:
 
     def _start(self, control: socket.socket) -> "subprocess.Popen[bytes]":
         self._write_files()
-        program = [sys.executable, "-I", "-S", guard.__file__, str(control.fileno()), str(self._grace)]
+        mark = str(mark_of(self._folder.name))
+        program = [sys.executable, "-I", "-S", guard.__file__, str(control.fileno()), str(self._grace), mark]
         with (self._folder / self._command.stdin).open("rb") as stdin:
             return subprocess.Popen(
                 [*program, *self._command.arguments],

@@ -46,6 +46,7 @@ class Check(StrEnum):
     KEY = "key"
     PROGRAM = "agent program"
     SIGN_IN = "sign-in"
+    GIT = "git"
     WORKSPACE = "workspace"
 
 
@@ -95,6 +96,8 @@ def check_all(place: RunnerPlace) -> Checked:
         problems.append(found)
     elif (sign_in := check_sign_in(found, {**place.environment, **_configured(place.client, agent)})) is not None:
         problems.append(sign_in)
+    if agent is not None and (git := check_git(place.client, place.environment)) is not None:
+        problems.append(git)
     for folder in place.folders:
         problem = check_folder(folder)
         problems += [] if problem is None else [problem]
@@ -155,6 +158,20 @@ def find_program(
     found = _VERSION.search(answer.stdout)
     version = () if found is None else tuple(map(int, found.groups()))
     return AgentProgram(kind=kind, path=path, version=version, arguments=arguments)
+
+
+def check_git(client: Client, environment: Mapping[str, str]) -> Problem | None:
+    """Checks that git works where the swarm has repositories: without it, their tasks cannot be prepared."""
+    try:
+        if not client.call("GET", "/api/repos", query={"limit": 1})["repos"]:
+            return None
+    except HiveloreError:  # The first task will show it.
+        return None
+    answer = _ask(["git", "--version"], environment)
+    if not isinstance(answer, str) and answer.returncode == 0:
+        return None
+    why = answer if isinstance(answer, str) else f"exit code {answer.returncode}"
+    return Problem(Check.GIT, f"The swarm has repositories, and git does not work ({why}).", "Install git.")
 
 
 def check_sign_in(program: AgentProgram, environment: Mapping[str, str]) -> Problem | None:

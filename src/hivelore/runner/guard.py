@@ -1,11 +1,12 @@
 """The process between the runner and an agent program. It ends with everything that the program started.
 
-    python -I -S guard.py CONTROL GRACE PROGRAM [ARGUMENT...]
+    python -I -S guard.py CONTROL GRACE MARK PROGRAM [ARGUMENT...]
 
 The runner is at the other end of the socket CONTROL. It sends ``t`` to end the program, ``k`` to end it at once; if the
 runner dies, the socket closes, which means ``t``. The guard adopts processes that leave the program (on Linux), so that
 none is left: after the program has ended, others have a moment to end by themselves. At last the guard reports one line
 of JSON: ``{"code": 0}``, the exit code or minus the signal, or ``{"error": "..."}`` for a program that does not start.
+MARK is a limit that all processes of the run inherit, by which they are found if the guard itself was killed.
 
 Uses the standard library only, and imports little: one of it runs beside every agent program.
 """
@@ -40,10 +41,11 @@ _DEFAULT_AGAIN = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM,
 
 
 def main() -> None:
-    control, grace, command = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
+    control, grace, mark, command = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
     os.set_inheritable(control, False)
     wakes = _wake_on_signals()
     _adopt_orphans()
+    _mark(mark)
     try:
         agent = os.posix_spawnp(command[0], command, os.environ, setpgroup=0, setsigdef=_DEFAULT_AGAIN)
     except OSError as error:
@@ -80,6 +82,16 @@ def _adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     except (ImportError, OSError, AttributeError):
         pass  # Not Linux: only the process group is ended.
+
+
+def _mark(mark: int) -> None:
+    """Sets a limit that has no effect otherwise. It is inherited, also without the environment."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_RTTIME, (mark, mark))
+    except (ImportError, OSError, AttributeError, ValueError):
+        pass  # Not Linux, or a lower limit is set: the environment has the id of the run, too.
 
 
 def _watch(agent: int, control: int, wakes: int, grace: float) -> int:

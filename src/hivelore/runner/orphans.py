@@ -1,9 +1,11 @@
 """Ends the processes of a run whose runner was killed.
 
 The guard ends them within seconds. If it was killed, too, the next runner does: every process of a run has the id of
-the run in its environment, also one that left the session. Linux only; elsewhere there is no /proc.
+the run in its environment, also one that left the session. One that cleared its environment still has a limit that is
+derived from the id: processes inherit limits. Linux only; elsewhere there is no /proc.
 """
 
+import hashlib
 import os
 import signal
 import time
@@ -15,6 +17,9 @@ from hivelore.errors import HiveloreError
 from hivelore.local import lock
 
 VARIABLE = "HIVELORE_RUN_ID"
+_MARKS = 2**56
+"""Marks are above it: so many microseconds of real-time work are two thousand years."""
+_LIMIT = b"Max realtime timeout"
 _ROUNDS = 100
 _PAUSE = 0.1
 _SHORT_PAUSE = 0.02
@@ -23,6 +28,11 @@ _DEEPEST = 100
 _ASKED_FOR = 20
 """Rounds between the request to end and the end."""
 _LARGEST = 1_000_000
+
+
+def mark_of(run: str) -> int:
+    """Returns the limit of real-time work (RLIMIT_RTTIME) that the processes of a run have."""
+    return _MARKS + int.from_bytes(hashlib.sha256(run.encode()).digest()[:6])
 
 
 def end_processes(run: str, home: Path | None = None, proc: Path = Path("/proc")) -> int:
@@ -56,13 +66,17 @@ def _send(processes: Iterable[int], number: int) -> None:
 def processes_of(run: str, home: Path | None = None, proc: Path = Path("/proc")) -> list[int]:
     """Returns the processes of this user that belong to a run, without this one, and without the service of ``home``
     and what is below it."""
-    mark = f"{VARIABLE}={run}".encode()
+    variable, mark = f"{VARIABLE}={run}".encode(), str(mark_of(run)).encode()
     service = None if home is None else _service(home)
     try:
         names = [entry.name for entry in proc.iterdir() if entry.name.isdecimal()]
     except OSError:
         return []
-    found = [int(name) for name in names if mark in _read(proc / name / "environ").split(b"\0")]
+    found = [
+        int(name)
+        for name in names
+        if variable in _read(proc / name / "environ").split(b"\0") or _is_marked(proc / name, mark)
+    ]
     return [pid for pid in found if pid != os.getpid() and not _is_below(pid, service, proc)]
 
 
@@ -81,9 +95,27 @@ def _is_below(pid: int, service: int | None, proc: Path) -> bool:
             return False
         if pid == service:
             return True
-        parent = _read(proc / str(pid) / "stat").rpartition(b")")[2].split()[1:2]
+        parent = _stat(proc / str(pid))[1:2]
         pid = int(parent[0]) if parent else 0
     return False
+
+
+def _stat(process: Path) -> list[bytes]:
+    """Returns the state of a process, its parent, and what else the kernel says; nothing if it is gone."""
+    return _read(process / "stat").rpartition(b")")[2].split()
+
+
+def _is_marked(process: Path, mark: bytes) -> bool:
+    """Returns True for a process with a mark that this user can end: all may read limits."""
+    limits = _read(process / "limits").splitlines()
+    if not any(mark in line.split() for line in limits if line.startswith(_LIMIT)):
+        return False
+    if _stat(process)[:1] in ([], [b"Z"]):  # It has ended, and keeps its limits until its parent has seen that.
+        return False
+    try:
+        return os.geteuid() in (0, process.stat().st_uid)
+    except OSError:
+        return False
 
 
 def _read(file: Path) -> bytes:

@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,20 @@ _AWAY = (Unavailable, Unauthenticated)
 _REFUSED = (Invalid, NotFound, Conflict, Forbidden)
 """Errors after which a call is not made again."""
 LONGEST_KEPT = timedelta(days=7)
+MOST_BEFORE = 100
+"""Kept calls that are made before a new one; if there are more, the new one is kept, too."""
+_FIRST_PAUSE = 30 * 10**9
+_LONGEST_PAUSE = 3_600 * 10**9
+"""Nanoseconds between two tries of a call at which the service fails."""
+
+
+class Sent(StrEnum):
+    """What became of a call."""
+
+    MADE = "made"
+    KEPT = "kept"
+    LOST = "lost"
+    """The service is away, and the call could not be kept."""
 
 
 class Outbox:
@@ -36,21 +52,28 @@ class Outbox:
         self._folder = folder
         self._note = note
         self._redactor = Redactor(os.urandom(KEY_BYTES))
+        self._lock = threading.Lock()
+        """Held while kept calls are made."""
+        self._failed: dict[str, tuple[int, int]] = {}
+        """Calls at which the service failed: how often, and the time of the next try."""
 
-    def send(self, client: ServiceClient, call: Call) -> bool:
-        """Makes a call, or keeps it if the service is away or has to get earlier ones first. Returns True if it was
-        made. Raises HiveloreError if the service refuses it."""
-        if not self._waiting():
+    def send(self, client: ServiceClient, call: Call) -> Sent:
+        """Makes a call, after those that were kept, or keeps it if the service is away. Raises HiveloreError if the
+        service refuses it."""
+        line = self._line()
+        if line and len(line) <= MOST_BEFORE:
+            self.deliver(client)
+            line = self._line()
+        if not line:
             try:
                 client.call(call.method, call.path, body=call.body)
             except _AWAY:
                 pass
             else:
-                return True
-        self.keep(call)
-        return False
+                return Sent.MADE
+        return self.keep(call)
 
-    def keep(self, call: Call) -> None:
+    def keep(self, call: Call) -> Sent:
         """Keeps a call, with secrets masked. A full disk loses it, which is noted."""
         try:
             texts = {name: value for name, value in call.body.items() if name not in call.verbatim}
@@ -66,15 +89,20 @@ class Outbox:
                 out.write(data)
         except (OSError, HiveloreError, RecursionError) as error:
             self._note(f"{call.method} {call.path} is lost: the service is away, and it cannot be kept ({error}).")
+            return Sent.LOST
+        return Sent.KEPT
 
     def deliver(self, client: ServiceClient) -> int:
         """Makes the calls that wait, and returns their number. Stops when the service is away. A call that the service
-        refuses is dropped: the task went on without it. One at which the service fails is made again later."""
-        if not self._waiting():
-            return 0
+        refuses is dropped: the task went on without it. One at which the service fails is set aside, so that later ones
+        go on, and made again after a pause that grows."""
         done = 0
-        with suppress(Busy), file_lock.locked(self._folder / _LOCK, attempts=1):
-            for name in self._waiting():
+        if not self._line():
+            return done
+        with self._lock, suppress(Busy), file_lock.locked(self._folder / _LOCK, attempts=1):
+            line = self._line()
+            self._failed = {name: found for name, found in self._failed.items() if (self._folder / name).exists()}
+            for name in line:
                 file = self._folder / name
                 call = self._read(file)
                 if call is not None:
@@ -83,12 +111,23 @@ class Outbox:
                         done += 1
                     except _AWAY:
                         break
-                    except HiveloreError as error:
+                    except (HiveloreError, ValueError) as error:
                         self._note(f"{call.method} {call.path}, which was kept for the service, failed. {error}")
                         if not isinstance(error, _REFUSED) and not _is_old(name):
+                            self._set_aside(name)
                             continue
                 file.unlink(missing_ok=True)
         return done
+
+    def _set_aside(self, name: str) -> None:
+        failures = self._failed.get(name, (0, 0))[0]
+        pause = min(_FIRST_PAUSE * 2 ** min(failures, 10), _LONGEST_PAUSE)
+        self._failed[name] = (failures + 1, time.time_ns() + pause)
+
+    def _line(self) -> list[str]:
+        """Returns the calls that can be made now, without those that are set aside."""
+        now = time.time_ns()
+        return [name for name in self._waiting() if self._failed.get(name, (0, 0))[1] <= now]
 
     def waiting(self) -> int:
         return len(self._waiting())

@@ -73,11 +73,11 @@ Outcome = Completed | Failed | HandedBack | Abandoned
 
 
 def decide_outcome(state: RunState, ended: Exit) -> Outcome:
-    """Returns the outcome of a run. An answer that the agent gave before it was ended counts."""
+    """Returns the outcome of a run. An answer completes the task, however the program ended after it."""
     progress = cut_text(state.last_text, MAX_REASON_BYTES)
     if ended.stopped is not None and ended.stopped in _NOT_OURS:
         return Abandoned(_STOPPED[ended.stopped], progress)
-    if state.answer is not None and (ended.code == 0 or ended.stopped is not None):
+    if state.answer is not None:
         return Completed(state.answer)
     match ended.stopped:
         case StopReason.TIME | StopReason.COST:
@@ -108,7 +108,7 @@ def _decide_by_exit(state: RunState, ended: Exit, progress: str) -> Outcome:
         return HandedBack(f"The agent program could not be started: {said}", progress, is_fault_here=True)
     if ended.code < 0:
         return Failed(f"The agent program was ended by {_signal_name(-ended.code)}. {said}", progress)
-    if state.session is None and state.answer is None:
+    if state.session is None:
         return HandedBack(
             f"The agent program ended with exit code {ended.code} before a session began. {said}",
             progress,

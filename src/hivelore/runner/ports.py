@@ -64,16 +64,18 @@ class TaskQueue(Protocol):
 
     # Calls, which are kept and repeated when the service is away.
 
-    def progress_call(self, task: ClaimedTask, text: str, session: str | None, usage: Usage) -> Call: ...
+    def progress_call(self, task: ClaimedTask, text: str, session: str | None, usage: Usage | None) -> Call: ...
 
-    def complete_call(self, task: ClaimedTask, output: str, session: str | None, usage: Usage) -> Call: ...
+    def complete_call(self, task: ClaimedTask, output: str, session: str | None, usage: Usage | None) -> Call: ...
 
-    def fail_call(self, task: ClaimedTask, reason: str, session: str | None, usage: Usage, *, may_retry: bool) -> Call:
+    def fail_call(
+        self, task: ClaimedTask, reason: str, session: str | None, usage: Usage | None, *, may_retry: bool
+    ) -> Call:
         """Fails an attempt. Where the lease was lost, the service refuses and keeps the reason as late progress."""
         ...
 
-    def release_call(self, task: ClaimedTask) -> Call:
-        """Gives the task back, which counts as no failed attempt."""
+    def release_call(self, task: ClaimedTask, session: str | None = None, usage: Usage | None = None) -> Call:
+        """Gives the task back, which counts as no failed attempt. ``usage``: what was not reported with a progress."""
         ...
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hivelore.local import private_files
+from hivelore.runner.command import CODEX_FILE, MCP_FILE
 from hivelore.runner.orphans import end_processes, processes_of
 
 RUNS = "runs"
@@ -46,8 +47,16 @@ def clean_up(runs: Path, note: Callable[[str], object]) -> None:
         ended = end_processes(folder.name, runs.parent)
         if ended:
             note(f"Ended {ended} processes that the run {folder.name} of another runner had left.")
+        remove_secrets(folder)
         if number >= KEPT:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_secrets(folder: Path) -> None:
+    """Removes the configuration of MCP servers, which may contain keys, from the folder of an ended run."""
+    for name in (MCP_FILE, CODEX_FILE):
+        with suppress(OSError):
+            (folder / name).unlink()
 
 
 def prune(runs: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hivelore.errors import Forbidden, HiveloreError, Unauthenticated
-from hivelore.runner import disk, run_folders
+from hivelore.runner import disk, run_folders, task_locks
 from hivelore.runner.model import ClaimedTask
 from hivelore.runner.outcome import HandedBack, Outcome, StopReason
 from hivelore.runner.ports import NoTask
@@ -19,6 +19,8 @@ LONGEST_PAUSE = 30.0
 """Seconds between two claims while the service does not answer, or refuses tasks."""
 MOST_FAULTS = 3
 """Runs in a row that failed because of this machine, after which the runner ends."""
+DELIVER_EVERY = 2.0
+"""Seconds between two tries to deliver what is kept for the service."""
 _FIRST_PAUSE = 0.5
 _LAST_CLAIM = 2.0
 """Seconds that a stopped runner waits for the answer to its last claim."""
@@ -31,6 +33,8 @@ class Summary:
     outcomes: Counter[str] = field(default_factory=Counter[str])
     fault: str | None = None
     """Why the runner ended without being asked to."""
+    kept: int = 0
+    """Results that had to be kept, because the service was away."""
 
 
 class Runner:
@@ -45,9 +49,13 @@ class Runner:
         self._show = show
         self._note = note
         self._stopping = threading.Event()
+        self._ended = threading.Event()
         self._changed = threading.Condition()
         self._active: dict[TaskRun, threading.Thread] = {}
         self._faults = 0
+        self._handed_back = 0
+        """Runs in a row that were handed back although nobody asked for it."""
+        self._next_claim = 0.0
         self._fault: str | None = None
         self.summary = Summary()
 
@@ -65,19 +73,41 @@ class Runner:
     def run(self) -> Summary:
         """Returns when the runner was stopped and no run is left."""
         run_folders.clean_up(self._runs, self._note)
-        claimer = threading.Thread(target=self._claim_all, name="claim", daemon=True)
+        task_locks.clean_up(self._means.home)
+        claimer = threading.Thread(target=self._claim_until_end, name="claim", daemon=True)
+        deliverer = threading.Thread(target=self._deliver_until_end, name="deliver", daemon=True)
         claimer.start()
+        deliverer.start()
         while claimer.is_alive() and not self._stopping.wait(0.2):
             pass
         for run in list(self._active):
             if self._stopping.is_set():
                 run.stop(StopReason.SHUTDOWN)
-        for thread in list(self._active.values()):
-            thread.join()
+        self._join_runs()
         claimer.join(_LAST_CLAIM)
+        self._join_runs()  # One that began while the runner was stopped.
+        self._ended.set()
         self._deliver_kept()
         self.summary.fault = self._fault
         return self.summary
+
+    def _join_runs(self) -> None:
+        for thread in list(self._active.values()):
+            thread.join()
+
+    def _deliver_until_end(self) -> None:
+        """Delivers results soon after the service is back: a lease may end soon, and claims may be far apart."""
+        while not self._ended.wait(DELIVER_EVERY):
+            self._deliver_kept()
+
+    def _claim_until_end(self) -> None:
+        has_failed = True
+        try:
+            self._claim_all()
+            has_failed = False
+        finally:
+            if has_failed:
+                self._give_up("The runner failed while it claimed tasks; its output says why.")
 
     def _claim_all(self) -> None:
         pause = _FIRST_PAUSE
@@ -121,6 +151,10 @@ class Runner:
 
     def _can_take(self) -> bool:
         """Returns True if a task can be taken; else False after a moment."""
+        pause = self._next_claim - self._means.monotonic()
+        if pause > 0:
+            self._stopping.wait(pause)
+            return False
         with self._changed:
             if len(self._active) >= self._parallel:
                 self._changed.wait(1.0)
@@ -137,6 +171,10 @@ class Runner:
         return False
 
     def _start(self, task: ClaimedTask) -> None:
+        """Starts the run of a task. An earlier run of it has lost its lease: it is stopped, and the new one waits."""
+        for former in list(self._active):
+            if former.task.id == task.id:
+                former.stop(StopReason.LEASE_LOST)
         folder = run_folders.create(self._runs)
         run = TaskRun(task, folder.path, self._means, self._show)
 
@@ -144,6 +182,7 @@ class Runner:
             outcome: Outcome | None = None
             try:
                 outcome = run.run()
+                self.summary.kept += run.is_kept
                 self._finish(outcome)
             finally:
                 if outcome is None:
@@ -155,26 +194,32 @@ class Runner:
                     self._changed.notify_all()
 
         thread = threading.Thread(target=work, name=f"task-{task.id[:8]}")
-        with self._changed:
-            self._active[run] = thread
-        thread.start()
+        try:
+            with self._changed:  # So that the run cannot end before it is counted.
+                thread.start()
+                self._active[run] = thread
+        except RuntimeError:
+            folder.release()
+            raise
         if self._stopping.is_set():
             run.stop(StopReason.SHUTDOWN)
 
     def _finish(self, outcome: Outcome) -> None:
         self.summary.outcomes[type(outcome).__name__] += 1
-        if isinstance(outcome, HandedBack) and outcome.is_fault_here:
-            self._faults += 1
-            if self._faults >= MOST_FAULTS or self._once:
+        if not isinstance(outcome, HandedBack):
+            self._faults = self._handed_back = 0
+        elif not self._stopping.is_set():
+            self._faults += outcome.is_fault_here
+            self._handed_back += 1
+            if self._faults >= MOST_FAULTS or (self._once and outcome.is_fault_here):
                 self._give_up(outcome.reason)
-            else:
-                self._stopping.wait(2.0**self._faults)  # Another runner may take it meanwhile.
-        else:
-            self._faults = 0
+            else:  # Another runner may take it meanwhile.
+                self._next_claim = self._means.monotonic() + min(2.0**self._handed_back, LONGEST_PAUSE)
 
     def _give_up(self, reason: str) -> None:
-        self._fault = reason
-        self.stop()
+        self._fault = self._fault or reason
+        if not self._stopping.is_set():  # Twice would kill the programs.
+            self.stop()
 
     def _release(self, task: ClaimedTask) -> None:
         call = self._means.queue.release_call(task)
@@ -186,5 +231,5 @@ class Runner:
     def _deliver_kept(self) -> None:
         try:
             self._means.outbox.deliver(self._means.client)
-        except HiveloreError as error:
+        except (HiveloreError, OSError) as error:
             self._note(str(error))

@@ -9,7 +9,7 @@ from hivelore.core.values import convert
 from hivelore.errors import HiveloreError
 from hivelore.runner.model import ClaimedTask, Usage
 from hivelore.runner.ports import Call, NoTask, ServiceClient
-from hivelore.tasks.model import MICROS, ClaimResult, Task, TaskDetail
+from hivelore.tasks.model import MAX_COST, MAX_TOKENS, MICROS, ClaimResult, Task, TaskDetail
 from hivelore.tasks.task_text import preamble
 
 LEASE = timedelta(minutes=2)
@@ -57,15 +57,17 @@ class ServiceQueue:
     def state(self, task: ClaimedTask) -> str:
         return convert(TaskDetail, self._client.call("GET", _path(task))).task.state
 
-    def progress_call(self, task: ClaimedTask, text: str, session: str | None, usage: Usage) -> Call:
+    def progress_call(self, task: ClaimedTask, text: str, session: str | None, usage: Usage | None) -> Call:
         body = {"text": text, "leaseToken": task.lease, "sessionId": session, "usage": _usage(session, usage)}
         return Call("POST", _path(task, "progress"), body, _VERBATIM)
 
-    def complete_call(self, task: ClaimedTask, output: str, session: str | None, usage: Usage) -> Call:
+    def complete_call(self, task: ClaimedTask, output: str, session: str | None, usage: Usage | None) -> Call:
         body = {"output": output, "leaseToken": task.lease, "sessionId": session, "usage": _usage(session, usage)}
         return Call("POST", _path(task, "complete"), body, _VERBATIM)
 
-    def fail_call(self, task: ClaimedTask, reason: str, session: str | None, usage: Usage, *, may_retry: bool) -> Call:
+    def fail_call(
+        self, task: ClaimedTask, reason: str, session: str | None, usage: Usage | None, *, may_retry: bool
+    ) -> Call:
         body = {
             "reason": reason,
             "retry": may_retry,
@@ -75,8 +77,10 @@ class ServiceQueue:
         }
         return Call("POST", _path(task, "fail"), body, _VERBATIM)
 
-    def release_call(self, task: ClaimedTask) -> Call:
-        return Call("POST", _path(task, "release"), {"leaseToken": task.lease}, _VERBATIM)
+    def release_call(self, task: ClaimedTask, session: str | None = None, usage: Usage | None = None) -> Call:
+        used = None if usage is None else _usage(session, usage)
+        body = {"leaseToken": task.lease, "sessionId": session, "usage": used}
+        return Call("POST", _path(task, "release"), body, _VERBATIM)
 
     def _parent(self, task: str) -> Task | None:
         try:
@@ -107,12 +111,15 @@ def _path(task: ClaimedTask, verb: str = "") -> str:
     return f"{path}/{verb}" if verb else path
 
 
-def _usage(session: str | None, usage: Usage) -> Mapping[str, Any]:
+def _usage(session: str | None, usage: Usage | None) -> Mapping[str, Any] | None:
+    """Returns a usage as the service takes it: a larger one would make it refuse the result of the run."""
+    if usage is None:
+        return None
     return {
         "sessionId": session,
-        "inputTokens": usage.input_tokens,
-        "outputTokens": usage.output_tokens,
-        "cacheReadTokens": usage.cache_read_tokens,
-        "cacheWriteTokens": usage.cache_write_tokens,
-        "costUsd": usage.cost_usd,
+        "inputTokens": min(usage.input_tokens, MAX_TOKENS),
+        "outputTokens": min(usage.output_tokens, MAX_TOKENS),
+        "cacheReadTokens": min(usage.cache_read_tokens, MAX_TOKENS),
+        "cacheWriteTokens": min(usage.cache_write_tokens, MAX_TOKENS),
+        "costUsd": min(usage.cost_usd, MAX_COST),
     }

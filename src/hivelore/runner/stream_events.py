@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from hivelore.core.redaction import Redactor
 from hivelore.observations.markers import remove_markers
 from hivelore.runner.model import NO_USAGE, Usage
 
@@ -12,6 +13,9 @@ MAX_SESSION_LENGTH = 200
 MAX_COUNT = 10**12
 MAX_COST = 1_000_000.0
 _CUT = "\n[...]"
+_SHARES = (1.0, 0.95, 0.5)
+"""Parts of a limit to which a text is cut, until it is within the limit after its secrets are masked again: masking a
+secret that was cut in two adds some bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,20 @@ def cut_text(text: str, most: int = MAX_TEXT_BYTES) -> str:
     if len(data) > most:
         data = data[: max(most - len(_CUT), 0)] + _CUT.encode()
     return data.decode(errors="ignore")
+
+
+def fit_text(text: str, most: int, redactor: Redactor) -> str:
+    """Returns a text of at most ``most`` bytes, before and after the service has masked its secrets: a mask may be
+    longer than what it replaces."""
+    text = cut_text(text)
+    clean: str = redactor.clean(text)
+    if max(len(text.encode()), len(clean.encode())) <= most:
+        return text
+    for share in _SHARES:
+        fitted = redactor.clean(cut_text(clean, int(most * share)))
+        if len(fitted.encode()) <= most:
+            return fitted
+    return ""
 
 
 # Values in events, of which none can be trusted.

@@ -19,8 +19,7 @@ class LineSplitter:
 
     def __init__(self, longest: int = LONGEST_LINE) -> None:
         self._longest = longest
-        self._pieces: list[bytes] = []
-        self._size = 0
+        self._line = bytearray()
         self._is_cut = False
 
     def read(self, data: bytes) -> Iterator[StreamLine]:
@@ -33,17 +32,15 @@ class LineSplitter:
 
     def end(self) -> Iterator[StreamLine]:
         """Yields the last line if the output does not end with a line end."""
-        if self._size or self._is_cut:
+        if self._line or self._is_cut:
             yield self._take()
 
     def _add(self, piece: bytes) -> None:
-        room = self._longest - self._size
+        room = self._longest - len(self._line)
         self._is_cut = self._is_cut or len(piece) > room
-        if kept := piece[:room]:
-            self._pieces.append(kept)
-            self._size += len(kept)
+        self._line += piece[:room]
 
     def _take(self) -> StreamLine:
-        line = StreamLine(b"".join(self._pieces).removesuffix(b"\r"), self._is_cut)
-        self._pieces, self._size, self._is_cut = [], 0, False
+        line = StreamLine(bytes(self._line).removesuffix(b"\r"), self._is_cut)
+        self._line, self._is_cut = bytearray(), False
         return line

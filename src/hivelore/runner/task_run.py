@@ -1,14 +1,17 @@
 """One task from its claim to its end: prepares, starts the agent program, reports, and delivers the outcome (D60)."""
 
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Unavailable
+from hivelore.core.redaction import KEY_BYTES, Redactor
+from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Overloaded, Unavailable
 from hivelore.observations.markers import InvalidMarker
+from hivelore.runner import task_locks
 from hivelore.runner.agent_process import GRACE, AgentProcess
 from hivelore.runner.checks import check_sign_in
 from hivelore.runner.claude_stream import read_claude_line
@@ -16,7 +19,7 @@ from hivelore.runner.codex_stream import read_codex_line
 from hivelore.runner.command import AgentProgram, RunTexts, agent_environment, build_command
 from hivelore.runner.mcp_servers import Servers
 from hivelore.runner.model import NO_USAGE, ClaimedTask, Program, RunLimits, Usage
-from hivelore.runner.outbox import Outbox
+from hivelore.runner.outbox import Outbox, Sent
 from hivelore.runner.outcome import (
     MAX_REASON_BYTES,
     Abandoned,
@@ -30,7 +33,15 @@ from hivelore.runner.outcome import (
 )
 from hivelore.runner.ports import Call, Prepared, PromptSource, ServiceClient, TaskQueue, TranscriptSource, Workspace
 from hivelore.runner.prompts import Conversation, Resume, appended_prompt, choose_resume, task_prompt
-from hivelore.runner.stream_events import AssistantText, RunState, SessionStarted, advance, cut_text
+from hivelore.runner.stream_events import (
+    MAX_TEXT_BYTES,
+    AssistantText,
+    RunState,
+    SessionStarted,
+    advance,
+    cut_text,
+    fit_text,
+)
 from hivelore.runner.stream_lines import StreamLine
 from hivelore.runner.stream_markers import BlockMarkers, ValidMarker, marker_call
 
@@ -47,8 +58,13 @@ BEATS = 3
 """Heartbeats within the time of a lease, at least."""
 LONGEST_BEAT = 10.0
 """Seconds between two heartbeats: they also tell that a task was paused or cancelled."""
+BEAT_AGAIN = 1.0
+"""Seconds to the next heartbeat while the service is away: the lease may end soon after it is back."""
 LAST_WORDS = 60.0
 """Seconds that a program has for its answer after its task was finished otherwise, such as by itself with a tool."""
+_SHARES = (1.0, 0.5, 0.1)
+"""Parts of the limit of a text to which it is cut, one after the other, while the service refuses it."""
+_KEPT = "The service is away. The result is kept on this machine until it answers."
 _TIER = 1
 _LOG = logging.getLogger("hivelore")
 
@@ -74,6 +90,7 @@ class Means:
     new_markers: Callable[[], BlockMarkers]
     nonce: Callable[[], str]
     monotonic: Callable[[], float]
+    redactor: Redactor = field(default_factory=lambda: Redactor(os.urandom(KEY_BYTES)))
     grace: float = GRACE
     progress_every: float = PROGRESS_EVERY
 
@@ -118,6 +135,10 @@ class TaskRun:
         self._ended = threading.Event()
         self._is_delivered = threading.Event()
         self._phase = "prepare"
+        self._shown = ("", "")
+        """A detail, and how it is shown."""
+        self.is_kept = False
+        """True if the result waits in the outbox."""
         self._is_finished = False
         """True if the task was finished by someone, perhaps by the program itself."""
 
@@ -136,31 +157,36 @@ class TaskRun:
     def run(self) -> Outcome:
         heart = threading.Thread(target=self._keep_lease, name=f"lease-{self.task.id[:8]}")
         reporter = threading.Thread(target=self._report, name=f"report-{self.task.id[:8]}")
-        heart.start()
-        reporter.start()
         outcome: Outcome = HandedBack("The runner failed at this task; its output says why.", is_fault_here=True)
         try:
+            heart.start()
+            reporter.start()
             outcome = self._work()
         except (Invalid, NotFound, Conflict, Forbidden) as error:  # Because of this task, such as its repository.
             outcome = Failed(str(error))
         except Unavailable as error:
-            outcome = HandedBack(str(error))
+            outcome = HandedBack(str(error), is_fault_here=self._does_service_answer())
         except (HiveloreError, OSError) as error:
             outcome = HandedBack(str(error), is_fault_here=True)
         finally:
             self._ended.set()
             try:
-                reporter.join()
-                self._deliver(outcome)
+                _join(reporter)
+                outcome = self._deliver(outcome)
             finally:
                 self._is_delivered.set()
             self._store_last_markers()
-            heart.join()
+            _join(heart)
             self._phase = _phase_of(outcome)
-            self._refresh("" if isinstance(outcome, Completed) else outcome.reason)
+            self._refresh(_KEPT if self.is_kept else "" if isinstance(outcome, Completed) else outcome.reason)
         return outcome
 
     def _work(self) -> Outcome:
+        run = self._folder.name
+        with task_locks.locked(self._means.home, self.task.id, run, lambda: self._stopped is not None) as is_held:
+            return self._work_alone() if is_held else decide_outcome(self._state, Exit(code=0, stopped=self._stopped))
+
+    def _work_alone(self) -> Outcome:
         means, task = self._means, self.task
         limits = means.limits.after(task.spent_usd)
         if limits is None:
@@ -271,12 +297,19 @@ class TaskRun:
     # The lease and the reports have a thread each: neither waits for the other, and the output waits for none.
 
     def _keep_lease(self) -> None:
+        try:
+            self._send_heartbeats()
+        finally:
+            if not self._is_delivered.is_set():  # It has failed, and another runner will get the task.
+                self.stop(StopReason.LEASE_LOST)
+
+    def _send_heartbeats(self) -> None:
         """Sends heartbeats until the outcome is delivered: the lease is needed for that, too."""
         every = min(max(self.task.lease_time.total_seconds() / BEATS, 0.2), LONGEST_BEAT)
-        last_words = None
-        while not self._is_delivered.wait(every if last_words is None else min(every, 1.0)):
+        last_words, pause = None, every
+        while not self._is_delivered.wait(pause if last_words is None else min(pause, 1.0)):
             if not self._is_finished:
-                self._beat(self._state.session)
+                pause = every if self._beat(self._state.session) else min(every, BEAT_AGAIN)
             elif last_words is None:
                 last_words = self._means.monotonic() + LAST_WORDS
             elif self._means.monotonic() >= last_words:
@@ -298,7 +331,8 @@ class TaskRun:
             if self._phase == "run":
                 self._refresh(state.last_text or (f"uses {state.tool}" if state.tool else ""))
 
-    def _beat(self, session: str | None) -> None:
+    def _beat(self, session: str | None) -> bool:
+        """Returns False if the service is away."""
         try:
             self._means.queue.heartbeat(self.task, session)
         except (Conflict, NotFound, Forbidden) as error:
@@ -307,6 +341,17 @@ class TaskRun:
                 self._lose_lease()
         except (HiveloreError, ValueError) as error:  # The work goes on; the lease may survive.
             self._refresh(f"heartbeat: {error}")
+            return not isinstance(error, Unavailable) or isinstance(error, Overloaded)
+        return True
+
+    def _does_service_answer(self) -> bool:
+        try:
+            self._means.queue.state(self.task)
+        except Unavailable:
+            return False
+        except (HiveloreError, ValueError):
+            pass
+        return True
 
     def _lose_lease(self) -> None:
         try:
@@ -352,41 +397,100 @@ class TaskRun:
     def _marker_call(self) -> Call:
         return Call(*marker_call(self._markers.popleft(), self._state.session, _TIER))
 
-    def _deliver(self, outcome: Outcome) -> None:
-        """Tells the service what became of the task; kept for later where it does not answer."""
+    def _deliver(self, outcome: Outcome) -> Outcome:
+        """Tells the service what became of the task, or keeps that for later where it does not answer. Returns another
+        outcome if the service does not take this one."""
         state, queue, task = self._state, self._means.queue, self.task
         match outcome:
             case Completed(output):
-                self._send(queue.complete_call(task, output, state.session, state.usage))
+                return self._deliver_result(outcome, output)
             case Failed(reason, progress, is_final):
-                said = _joined(reason, progress)
-                self._send(queue.fail_call(task, said, state.session, state.usage, may_retry=not is_final))
-            case HandedBack(reason, progress, is_fault_here):
-                if progress or is_fault_here or state.usage.tokens:  # Else earlier progress would be replaced.
-                    said = _joined(reason, progress)
+                self._fail(_joined(reason, progress), may_retry=not is_final)
+            case HandedBack(reason, progress):
+                if progress.strip():  # Else that of an earlier run says more.
+                    said = fit_text(_joined(reason, progress), MAX_REASON_BYTES, self._means.redactor)
                     self._send(queue.progress_call(task, said, state.session, state.usage))
-                self._send(queue.release_call(task))
+                    self._send(queue.release_call(task))
+                else:
+                    self._send(queue.release_call(task, state.session, state.usage if state.usage.tokens else None))
             case Abandoned(reason, progress):
-                said = _joined(reason, progress)
-                self._send(queue.fail_call(task, said, state.session, state.usage, may_retry=True))
+                self._fail(_joined(reason, progress), may_retry=True)
+        return outcome
+
+    def _deliver_result(self, outcome: Completed, output: str) -> Outcome:
+        def complete(text: str, usage: Usage | None) -> Call:
+            return self._means.queue.complete_call(self.task, text, self._state.session, usage)
+
+        try:
+            sent = self._send_text(complete, output, MAX_TEXT_BYTES)
+        except (Conflict, NotFound, Forbidden) as error:
+            return outcome if self._is_completed() else Abandoned(str(error))
+        except Invalid as error:
+            failed = Failed(f"The service refuses the result of the agent. {error}")
+            self._fail(failed.reason, may_retry=True)
+            return failed
+        self.is_kept = sent is Sent.KEPT
+        return Failed("The result could neither be sent nor kept.") if sent is Sent.LOST else outcome
+
+    def _fail(self, reason: str, *, may_retry: bool) -> None:
+        def fail(text: str, usage: Usage | None) -> Call:
+            return self._means.queue.fail_call(self.task, text, self._state.session, usage, may_retry=may_retry)
+
+        try:
+            self._send_text(fail, reason, MAX_REASON_BYTES)
+        except (Conflict, NotFound, Forbidden, Invalid) as error:
+            self._refresh(str(error))
+
+    def _send_text(self, call: Callable[[str, Usage | None], Call], text: str, most: int) -> Sent:
+        """Makes a call with a text of at most ``most`` bytes, which is cut further while the service refuses it. The
+        usage is left out if the service refuses that. Raises as ``_try``."""
+        shares, usage = list(_SHARES), self._state.usage
+        while True:
+            fitted = fit_text(text, int(most * shares[0]), self._means.redactor)
+            try:
+                return self._try(call(fitted, usage))
+            except Invalid as error:
+                if usage is not None and error.field == "usage":
+                    usage = None
+                elif len(shares) > 1:
+                    del shares[0]
+                else:
+                    raise
+
+    def _is_completed(self) -> bool:
+        try:
+            return self._means.queue.state(self.task) == "completed"
+        except (HiveloreError, ValueError):
+            return False
 
     def _send(self, call: Call) -> None:
         try:
-            self._means.outbox.send(self._means.client, call)
+            self._try(call)
         except (Conflict, NotFound, Forbidden, Invalid) as error:
             self._refresh(str(error))
-        except (HiveloreError, ValueError) as error:
+
+    def _try(self, call: Call) -> Sent:
+        """Makes a call, or keeps it for later. Raises Conflict, NotFound, Forbidden or Invalid if the service refuses
+        it."""
+        try:
+            return self._means.outbox.send(self._means.client, call)
+        except (Conflict, NotFound, Forbidden, Invalid):
+            raise
+        except (HiveloreError, OSError, ValueError) as error:
             _LOG.warning("%s %s failed. %s", call.method, call.path, error)
-            self._means.outbox.keep(call)
+            return self._means.outbox.keep(call)
 
     def _refresh(self, detail: str) -> None:
         state = self._state
+        shown = self._shown
+        if shown[0] != detail:
+            shown = self._shown = (detail, self._means.redactor.clean(cut_text(detail)))
         self._show(
             RunView(
                 task=self.task.id,
                 text=self.task.text,
                 phase=self._phase,
-                detail=detail,
+                detail=shown[1],
                 session=state.session,
                 tools=state.tools,
                 usage=state.usage,
@@ -395,8 +499,12 @@ class TaskRun:
 
 
 def _joined(reason: str, progress: str) -> str:
-    text = f"{reason}\n\nLast progress:\n\n{progress}" if progress else reason
-    return cut_text(text, MAX_REASON_BYTES)
+    return f"{reason}\n\nLast progress:\n\n{progress}" if progress else reason
+
+
+def _join(thread: threading.Thread) -> None:
+    if thread.ident is not None:  # It could be started.
+        thread.join()
 
 
 def _phase_of(outcome: Outcome) -> str:

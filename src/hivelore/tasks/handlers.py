@@ -122,7 +122,14 @@ def fail_task(app: Application, request: FailTask, call: Call) -> Task:
 
 def release_task(app: Application, request: ReleaseTask, call: Call) -> Task:
     which = _which(app, request.task, call)
-    return app.tasks.release(which, call.viewer, token=request.lease_token, deadline=call.deadline)
+    return app.tasks.release(
+        which,
+        call.viewer,
+        token=request.lease_token,
+        session=request.session_id,
+        usage=request.usage,
+        deadline=call.deadline,
+    )
 
 
 def cancel_task(app: Application, request: NamedTask, call: Call) -> Task:

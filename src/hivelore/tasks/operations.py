@@ -105,6 +105,8 @@ class FailTask(Request, frozen=True, rename=json_names(task="taskId")):
 class ReleaseTask(Request, frozen=True, rename=json_names(task="taskId")):
     task: str
     lease_token: str | None = None
+    session_id: str | None = None
+    usage: Usage | None = None
 
 
 class EditTask(Request, frozen=True, kw_only=True, rename=json_names(task="taskId")):

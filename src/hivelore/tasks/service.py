@@ -472,15 +472,28 @@ class TaskService:
         is_seen = done.assignee is None or viewer.agent == done.assignee or viewer.role is Role.OPERATOR
         return done, memory if is_seen else None
 
-    def release(self, task: TaskId, viewer: Viewer, *, token: str | None = None, deadline: float | None = None) -> Task:
+    def release(
+        self,
+        task: TaskId,
+        viewer: Viewer,
+        *,
+        token: str | None = None,
+        session: str | None = None,
+        usage: Usage | None = None,
+        deadline: float | None = None,
+    ) -> Task:
         """Gives a claimed task back, which counts as no failure."""
-        now = self._clock.now()
+        name, now = self._line(session, "sessionId"), self._clock.now()
 
         def decide(view: View) -> Outcome:
             known = self._held(view, task, viewer, token, overrule=True)
-            return Outcome(known, self._changed(view, known, TaskAction.RELEASE, now))
+            return Outcome(known, self._changed(view, _in_session(known, name, viewer), TaskAction.RELEASE, now))
 
-        return shown(self._apply(decide, viewer, deadline).after, viewer)
+        def store(tx: Transaction, outcome: Outcome) -> None:
+            self._note_session(tx, outcome.after, name, viewer)
+            self._note_usage(tx, task, usage, name, viewer, token, now)
+
+        return shown(self._apply(decide, viewer, deadline, effect=store).after, viewer)
 
     def fail_exhausted(self, deadline: float | None = None) -> int:
         """Fails tasks whose last lease ended and that have no attempts left. Returns how many."""

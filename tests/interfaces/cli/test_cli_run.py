@@ -127,6 +127,29 @@ def test_an_output_that_closes_stops_the_runner_regularly(swarm: Swarm, more: tu
     assert swarm.left() == []
 
 
+def test_reasons_are_shown_with_secrets_masked(swarm: Swarm) -> None:
+    swarm.program(f"{ASKED}\n{began()}\nprint('password=hunter2x', file=sys.stderr); sys.exit(1)")
+    swarm.send("Mend the build of the shop, please.", maxAttempts=1)
+    done = swarm.run("--once", "--json")
+    assert "exit code 1. password=[" in json.loads(done.out.splitlines()[-1])["detail"]
+    assert "hunter2x" not in done.out
+
+
+def test_d57_git_is_needed_where_the_swarm_has_repositories(swarm: Swarm) -> None:
+    swarm.program(DONE)
+    env = {"PATH": str(swarm.folder)}
+    task = swarm.send("Mend the build of the shop, please.")
+    body = {"url": "https://example.org/shop.git", "autoClone": False}
+    repo = swarm.operator.call("POST", "/api/repos", body=body)["id"]
+    try:
+        done = swarm.run("--once", **env)
+        assert (done.code, swarm.task(task)["state"]) == (10, "open")
+        assert "git does not work" in done.err
+    finally:
+        swarm.operator.call("DELETE", f"/api/repos/{repo}")
+    assert swarm.run("--once", **env).code == 0
+
+
 def test_no_task_is_no_failure(swarm: Swarm) -> None:
     swarm.program(DONE)
     done = swarm.run("--once")
@@ -312,7 +335,7 @@ def test_a_service_that_is_killed_during_a_run_gets_the_result_later(tmp_path: P
             assert owner is not None
             os.kill(owner.pid, signal.SIGKILL)
             (tmp_path / "gone").touch()
-            assert runner.wait() == 0
+            assert runner.wait() == 7
         assert verb("task", "show", task)["task"]["state"] == "running"
         assert hivelore("run", "--once", env={**env, "HIVELORE_KEY": key}).code == 0
         assert verb("task", "show", task)["task"]["output"] == "The build works again."
