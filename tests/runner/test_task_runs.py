@@ -310,6 +310,16 @@ def test_a_hand_back_without_a_text_keeps_the_progress_of_earlier_runs(world: Wo
     assert world.views[-1].detail == "The runner was asked to stop."
 
 
+def test_a_hand_back_without_a_text_reports_its_costs(world: World) -> None:
+    task = world.service.add("Wait.", progress=["Half is done."])
+    message = {"id": "msg_1", "content": [], "usage": {"input_tokens": 100, "output_tokens": 7}}
+    body = "\n".join([began(), event(type="assistant", message=message), f"open('said', 'w')\n{SLEEP}"])
+    world.stopping(world.runner(body, once=False), lambda: (world.folder / "said").exists())
+    assert (task.state, task.progress) == ("open", ["Half is done."])
+    assert task.usage is not None
+    assert (task.usage["inputTokens"], task.usage["outputTokens"]) == (100, 7)
+
+
 @pytest.mark.parametrize("longest", [65_536, 20_000])
 def test_a_result_that_is_too_long_once_its_secrets_are_masked_is_delivered(world: World, longest: int) -> None:
     """The service may also have another limit than the runner."""

@@ -324,6 +324,14 @@ def test_n18_an_agent_hoards_no_tasks(world: World, monkeypatch: pytest.MonkeyPa
     assert world.tasks.claim(AS_ADA).task is not None
 
 
+def test_d60_a_task_that_is_given_back_has_costs(world: World) -> None:
+    task = world.tasks.send(TEXT, AS_LEA)
+    assert world.tasks.claim(AS_ADA).task is not None
+    done = world.tasks.release(task.id, AS_ADA, session="s", usage=Usage(session_id="s", input_tokens=10))
+    found = world.tasks.get(task.id, AS_ADA)
+    assert (done.state, found.task.session, found.usage.input_tokens) == (TaskState.OPEN, "s", 10)
+
+
 def end_leases(world: World) -> None:
     """Lets all leases end, and the grace after it."""
     world.clock.advance(RENEWAL)

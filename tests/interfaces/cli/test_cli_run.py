@@ -167,7 +167,7 @@ def test_a_task_that_fails_has_its_own_exit_code(swarm: Swarm) -> None:
 def test_d57_each_check_has_a_remedy_and_an_exit_code(swarm: Swarm, hub: Service) -> None:
     task = swarm.send("Mend the build of the shop, please.")
     found = {
-        "service": swarm.run(HIVELORE_URL="http://127.0.0.1:9"),
+        "service": swarm.run(HIVELORE_URL="https://127.0.0.1:9"),
         "key": swarm.run(HIVELORE_KEY=hub.operator_key),
         "wrong key": swarm.run(HIVELORE_KEY="hl_1_nobody_nothing"),
         "other agent": swarm.run("--agent", "somebody"),
