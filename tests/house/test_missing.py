@@ -19,8 +19,11 @@ NEED_A_PLATFORM = {
     "agents/conftest.py",
     "local/test_script_process.py",
     "interfaces/cli/test_cli_run.py",
+    "house/test_deployment.py",
+    "interfaces/test_deployment.py",
     "runner/test_agent_process.py",
     "runner/test_chaos.py",
+    "runner/test_runner_files.py",
     "runner/test_task_runs.py",
 }
 

@@ -56,7 +56,7 @@ def test_a_cancelled_task_is_restored_by_an_undo(cli: CommandLine, me: str) -> N
 
 def test_costs_by_agent_have_its_name(cli: CommandLine, service: Service, me: str) -> None:
     worker = service.client(service.add(me))
-    task = cli.json("task", "send", f"Renew the certificate of {me}", "--to", me)["id"]
+    task = cli.json("task", "send", f"Renew the certificate of {me}", "--to", me, "--priority", "100")["id"]
     worker.call("POST", "/api/tasks/claim", body={})
     worker.call("POST", f"/api/tasks/{task}/complete", body={"output": "Done.", "usage": {"costUsd": 0.25}})
     lines = cli("tasks", "--costs", "agent").out.splitlines()
