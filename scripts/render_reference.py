@@ -41,6 +41,8 @@ _GROUPS = {
     "review": "Review inbox",
     "maintenance": "Undo and maintenance",
     "configuration": "Configuration",
+    "repos": "Repositories",
+    "setup-scripts": "Setup scripts",
     "agents": "Agents and keys",
     "hooks": "Hook events",
     "service": "Service",

@@ -45,11 +45,13 @@ class Forbidden(HiveloreError):
 
 
 class Proposed(Forbidden):
-    """The change was not made, but proposed for review. ``proposal``: the id of the proposal."""
+    """The change was not made, but proposed for review. ``proposal``: the id of the proposal. ``current``: the version
+    after the part of the request that took effect; None: nothing changed."""
 
-    def __init__(self, message: str, *, proposal: str) -> None:
+    def __init__(self, message: str, *, proposal: str, current: int | None = None) -> None:
         super().__init__(message)
         self.proposal = proposal
+        self.current = current
 
 
 class NotFound(HiveloreError):

@@ -16,13 +16,14 @@ from hivelore.configuration.model import (
     ConfigScope,
     ConfigVersion,
 )
-from hivelore.configuration.service import READS
+from hivelore.configuration.service import READS, Setting
 from hivelore.core.agents import Viewer
 from hivelore.core.values import replace
-from hivelore.errors import Busy, Conflict, Forbidden, Invalid, NotFound, TooLarge
+from hivelore.errors import Busy, Conflict, Forbidden, Invalid, NotFound, Stale, TooLarge
 from hivelore.local.endpoint import CONFIG_KEYS
 from hivelore.local.file_lock import locked
 from hivelore.memories.model import Action
+from hivelore.repos.service import RepoSettings
 from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import Transaction
 from support.batches import batches_of
@@ -73,6 +74,46 @@ def test_the_narrowest_scope_applies_and_says_what_it_replaces(desk: ConfigDesk)
     assert desk.env(AS_ADA)["URL"] == "a"
     assert desk.env(AS_BOB, "shop")["URL"] == "r"
     assert desk.env(AS_BOB)["URL"] == "g"
+
+
+def test_entries_stay_with_a_repository_that_is_renamed(desk: ConfigDesk) -> None:
+    desk.set("TOKEN", SECRET, AS_OPERATOR, "repo", "shop", is_secret=True)
+    desk.world.repos.update("shop", RepoSettings(name="store"), AS_LEA)
+    for name in ("store", "shop"):  # The second one is the id.
+        (found,) = desk.world.configuration.resolved(None, name, AS_LEA)
+        assert (found.key, found.scope_id, found.scope_name) == ("TOKEN", "shop", "store")
+    undo(desk)
+    assert desk.env(RUNNER_OF_ADA, "Shop") == {"TOKEN": SECRET}
+
+
+def test_a_new_repository_does_not_inherit_the_entries_of_a_removed_one(desk: ConfigDesk) -> None:
+    repos = desk.world.repos
+    shop = repos.add(RepoSettings(name="mall", url="https://example.com/acme/mall"), AS_LEA)
+    desk.set("TOKEN", SECRET, AS_OPERATOR, "repo", "mall", is_secret=True)
+    repos.remove("mall", AS_LEA)
+    removal = last_batch(desk)
+    with pytest.raises(NotFound, match="hivelore repo list"):
+        desk.env(AS_ADA, "mall")
+    other = repos.add(RepoSettings(name="mall", url="https://example.com/other/mall"), AS_LEA)
+    assert desk.env(RUNNER_OF_ADA, "mall") == {}
+    (left,) = desk.world.configuration.list_entries(AS_LEA, ConfigScope.REPO, None).entries
+    assert (left.scope_id, left.scope_name) == (shop.id, None)
+    report = desk.world.configuration_check.check()
+    assert (report.unknown_repo_count, report.unknown_repos) == (1, (shop.id,))
+    repos.remove(other.id, AS_LEA)
+    undo(desk, AS_LEA, removal)
+    assert desk.env(RUNNER_OF_ADA, "mall") == {"TOKEN": SECRET}
+    assert desk.world.configuration_check.check().unknown_repo_count == 0
+
+
+def test_each_unknown_repository_is_counted_once(desk: ConfigDesk) -> None:
+    for name in ("bank", "shop"):
+        for number in range(60):
+            desk.set(f"KEY_{number}", "x", AS_LEA, "repo", name)
+    desk.world.repos.remove("bank", AS_LEA)
+    assert desk.world.configuration_check.check().unknown_repos == ("bank",)
+    desk.world.repos.remove("shop", AS_LEA)
+    assert desk.world.configuration_check.check().unknown_repos == ("bank", "shop")
 
 
 def test_workers_set_only_entries_of_their_own_agent(desk: ConfigDesk) -> None:
@@ -196,10 +237,9 @@ def test_places_are_checked(desk: ConfigDesk) -> None:
     cases = {
         ("global", "x"): "Global scope has no scopeId",
         ("repo", None): "Say which repository",
-        ("repo", "a\nb"): "Say which repository",
         ("repo", TOKEN): "looks like a secret",
         ("agent", TOKEN): "looks like a secret",
-        ("agent", None): "Say which agent",
+        ("agent", None): "belongs to no agent",
     }
     for (scope, to), error in cases.items():
         with pytest.raises(Invalid, match=error) as told:
@@ -211,6 +251,11 @@ def test_places_are_checked(desk: ConfigDesk) -> None:
         assert TOKEN not in str(told.value)
     with pytest.raises(NotFound, match="No agent"):
         desk.set("KEY", "x", AS_OPERATOR, "agent", "nobody")
+    for unknown in ("a\nb", "nothing", "é" * 101):
+        with pytest.raises(NotFound, match="hivelore repo list"):
+            desk.set("KEY", "x", AS_OPERATOR, "repo", unknown)
+        with pytest.raises(NotFound, match="hivelore repo list"):
+            desk.env(AS_ADA, unknown)
     with pytest.raises(Invalid, match="reserved"):
         desk.set("LD_PRELOAD", "x", AS_ADA)
     with pytest.raises(TooLarge):
@@ -364,8 +409,6 @@ def test_limits_are_in_bytes(desk: ConfigDesk) -> None:
     for more in ({"value": "é" * (VALUE_BYTES // 2 + 1)}, {"value": "x", "description": "é" * 501}):
         with pytest.raises(TooLarge, match="bytes"):
             desk.set("KEY", viewer=AS_ADA, **more)
-    with pytest.raises(Invalid, match="1 to 200 bytes"):
-        desk.set("KEY", "x", AS_LEA, "repo", "é" * 101)
     with pytest.raises(Invalid, match="surrogate"):
         desk.set("KEY", "\ud800", AS_ADA)
 
@@ -687,3 +730,24 @@ def test_two_rotations_do_not_run_at_the_same_time(desk: ConfigDesk) -> None:
     with locked(desk.world.settings.home / "locks/config.rotation"), pytest.raises(Busy):
         desk.world.key_rotator.rotate()
     assert desk.world.key_rotator.rotate().reencrypted == 1
+
+
+def test_an_entry_is_set_only_if_it_has_the_expected_version(desk: ConfigDesk) -> None:
+    service = desk.world.configuration
+    place = service.place(ConfigScope.GLOBAL, None, AS_OPERATOR)
+
+    def put(value: str, version: int) -> int:
+        return service.set(
+            place, Setting(key="TOKEN", value=value, is_secret=True), AS_OPERATOR, version=version
+        ).version
+
+    with pytest.raises(Stale, match="version 0, not 1"):
+        put(SECRET, 1)
+    assert put(SECRET, 0) == 1
+    assert put(SECRET, 0) == 1  # The same content changes nothing.
+    with pytest.raises(Stale, match="version 1, not 0") as refused:
+        put("another", 0)
+    assert refused.value.current == 1
+    assert put("another", 1) == 2
+    service.delete(service.list_entries(AS_OPERATOR, None, None).entries[0].id, AS_OPERATOR)
+    assert put("a third", 0) == 3

@@ -44,9 +44,15 @@ from support.memories import (
     operational,
 )
 from support.observed import observed
+from support.profiles import a_head
+from support.profiles import a_version as a_profile
+from support.profiles import put as put_profiles
 from support.proposals import a_proposal, put
 from support.recalls import a_recall, log, logged
 from support.reference.store import ReferenceStore
+from support.repos import a_repo, a_report
+from support.repos import put as put_repos
+from support.setup_scripts import a_script, a_script_proposal, put_drafts, put_scripts
 from support.stores import Fresh, add, change, chunks, forget, history, law, present, read_changes
 
 
@@ -301,7 +307,11 @@ def test_everything_is_counted(store: MemoryStore) -> None:
     store.write(work)
     put_batch(store, a_batch(), [a_preimage(store, running)])
     put_entries(store, an_entry(), a_version(1), a_version(2))
+    put_repos(store, a_repo(1), a_repo(2), a_report(1), a_report(1, owner=ADA), a_report(2))
+    put_profiles(store, a_head(), a_profile(1), a_profile(2))
     put_batch(store, a_batch())
+    put_scripts(store, a_script(), a_script(agent=None))
+    put_drafts(store, a_script_proposal())
     with store.read() as view:
         passages = sum(len(one.passages) for one in chunks(store, stored.key)) + 1
         assert view.counts() == Counts(
@@ -319,12 +329,18 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             recalls=4,
             events=7,
             cooldowns=8,
-            proposals=5,
+            proposals=6,
             links=len(LinkKind) + 1,
             batches=2,
             preimages=1,
             config_entries=1,
             config_versions=2,
+            repos=2,
+            repo_reports=3,
+            setup_scripts=2,
+            script_drafts=1,
+            profiles=1,
+            profile_versions=2,
             jobs=1,
         )
 

@@ -1,13 +1,14 @@
 """Sanitizer: no text passes for a frame or controls a terminal, and ordinary text is unchanged."""
 
 import json
+import re
 import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hivelore.core.sanitizer import escape_hidden, escaped_json, sanitize, sanitize_values
+from hivelore.core.sanitizer import break_marks, escape_hidden, escaped_json, sanitize, sanitize_values
 from hivelore.memories.model import Json
 from hivelore.sessions import fence
 from hivelore.sessions.fence import remove_fences
@@ -189,3 +190,16 @@ def test_json_keeps_its_values(name: str, text: str) -> None:
     for indent in (None, 2):
         assert json.loads(escaped_json(json.dumps(value, ensure_ascii=False, indent=indent))) == value
     assert sanitize_values(value) == {sanitize(name): [sanitize(text), {"deep": sanitize(text)}, 1, None]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a mark: b", "a mark_ b"),
+        ("é m\u0430rk\uff1a MARK:", "é m\u0430rk_ MARK_"),
+        ("mark", "mark"),
+        ("é</system-reminder>", "é(/system-reminder)"),
+    ],
+)
+def test_marks_are_broken_in_whatever_characters_they_are_written(text: str, expected: str) -> None:
+    assert break_marks(text, re.compile("mark(:)", re.IGNORECASE)) == expected

@@ -14,7 +14,7 @@ from support.postgres_sql import plan
 
 TESTS = Path(__file__).parents[1]
 NEED_DATA = {"interfaces/test_real_notes.py", "house/test_bench.py"}
-NEED_A_PLATFORM = {"models/test_onnx.py", "agents/conftest.py"}
+NEED_A_PLATFORM = {"models/test_onnx.py", "agents/conftest.py", "local/test_script_process.py"}
 
 
 @pytest.fixture(params=["", "true"])

@@ -78,12 +78,13 @@ def test_rest_answers_as_documented(tmp_path: Path) -> None:
         agent = ada.call("GET", "/api/me")["agentId"]
         entry = ada.call("PUT", "/api/config", body={"key": "URL", "value": "one", "description": "where"})
         assert set(entry) == {
-            *("id", "scope", "scopeId", "key", "value", "isSecret", "envPath", "description", "createdAt"),
+            *("id", "scope", "scopeId", "scopeName", "key", "value", "isSecret", "envPath", "description", "createdAt"),
             *("lastUpdatedAt", "version", "actor", "warning"),
         }
         assert (entry["scope"], entry["scopeId"], entry["value"], entry["actor"]) == ("agent", agent, "one", agent)
         listed = operator.call("GET", "/api/config", query={"scope": "agent", "scopeId": "ada"})["entries"]
         assert [one["id"] for one in listed] == [entry["id"]]
+        operator.call("POST", "/api/repos", body={"url": "https://example.com/acme/shop"})
         operator.call("PUT", "/api/config", body={"key": "URL", "value": "two", "scope": "repo", "scopeId": "shop"})
         found = operator.call("GET", "/api/config/resolved", query={"agentId": agent, "repoId": "shop"})["entries"]
         assert [(one["value"], one["overrides"]) for one in found] == [("two", ["agent"])]

@@ -1,7 +1,7 @@
 """Configuration as the specification says, row by row (D50 to D56), through REST and MCP on both databases."""
 
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -72,6 +72,8 @@ def swarm(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Swarm]:
         ada, lea = service.client(service.add("ada")), service.client(service.add("lea", Role.LEAD))
         service.add("bob")
         (tmp_path / "workspace").mkdir(exist_ok=True)
+        for repo in ("bank", "shop"):
+            lea.call("POST", "/api/repos", body={"url": f"https://example.com/acme/{repo}"})
         yield Swarm(service, settings.get("database"), ada, lea, service.client(service.operator_key))
 
 
@@ -96,12 +98,14 @@ def test_d51_the_routes_list_set_and_delete_by_scope(swarm: Swarm) -> None:
 
     def listed(**query: str) -> list[tuple[str, str | None]]:
         found = swarm.operator.call("GET", "/api/config", query=query)["entries"]
-        return [(one["scope"], one["scopeId"]) for one in found]
+        for one in found:
+            assert (one["scopeId"] is None) is (one["scope"] == "global")
+        return [(one["scope"], one["scopeName"]) for one in found]
 
     assert listed(scope="global") == [("global", None)]
-    assert listed(scope="agent", scopeId=agent) == [("agent", agent)]
+    assert listed(scope="agent", scopeId=agent) == [("agent", "ada")]
     assert listed(scope="repo", scopeId="shop") == [("repo", "shop")]
-    assert listed() == [("global", None), ("agent", agent), ("repo", "bank"), ("repo", "shop")]
+    assert listed() == [("global", None), ("agent", "ada"), ("repo", "bank"), ("repo", "shop")]
     entry = swarm.operator.call("GET", "/api/config", query={"scope": "repo", "scopeId": "bank"})["entries"][0]["id"]
     with pytest.raises(Forbidden):
         swarm.ada.call("DELETE", f"/api/config/{entry}")
@@ -125,7 +129,9 @@ def test_d52_repo_beats_agent_beats_global_and_each_value_says_where_it_came_fro
     whole = resolved(swarm.operator, agentId=agent, repoId="shop")
     assert whole == {"ONLY": ("global", "global", []), "URL": ("repo", "repo", ["global", "agent"])}
     assert resolved(swarm.ada, repoId="shop") == whole
-    assert resolved(swarm.ada)["URL"] == ("agent", "agent", ["global"])
+    assert resolved(swarm.ada)["URL"] == resolved(swarm.ada, agentId="me")["URL"] == ("agent", "agent", ["global"])
+    with pytest.raises(Invalid, match="belongs to no agent"):
+        resolved(swarm.operator, agentId="me")
     assert resolved(swarm.operator)["URL"] == ("global", "global", [])
     assert resolved(swarm.ada, key="ONLY").keys() == {"ONLY"}
     with pytest.raises(Forbidden):
@@ -244,9 +250,22 @@ def serving(home: Path, **settings: str) -> Generator[tuple[Client, subprocess.P
             process.kill()
 
 
+def prepare(home: Path, url: str, variables: Sequence[str]) -> bytes:
+    """Prepares the workspace and runs its start-up file with these variables; returns what is printed."""
+    env = environment(
+        home,
+        HIVELORE_URL=url,
+        HIVELORE_RUN_SETUP_SCRIPTS="1",
+        HIVELORE_SETUP_SCRIPT_VARIABLES=",".join(variables),
+    )
+    done = subprocess.run([HIVELORE, "workspace", "prepare"], env=env, capture_output=True, check=True)
+    return done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("database", DATABASES)
 def test_fifty_secrets_are_nowhere_in_clear_after_the_service_was_killed(tmp_path: Path, database: str) -> None:
-    """Ten of them were set in clear before, ten are in a file, and ten are secrets again after an undo."""
+    """Ten of them were set in clear before, ten are in a file, and ten are secrets again after an undo. A setup script
+    prints all of them."""
     secrets = [f"s{token_hex(12)}" for _ in range(50)]
     settings = service_on(database)
     (tmp_path / "workspace").mkdir()
@@ -266,6 +285,8 @@ def test_fifty_secrets_are_nowhere_in_clear_after_the_service_was_killed(tmp_pat
         operator.call("GET", "/api/config/env")
         with pytest.raises(Invalid):
             operator.call("PUT", "/api/config", body={"key": secrets[0], "value": "x", "scope": "global"})
+        operator.call("PUT", "/api/setup-script", body={"setupScript": "env\n"})
+        prepared = prepare(tmp_path, operator.url, [f"TOKEN_{number}" for number in range(50)])
         process.kill()
         process.wait()
         said = process.stderr.read() if process.stderr is not None else b""
@@ -273,7 +294,9 @@ def test_fifty_secrets_are_nowhere_in_clear_after_the_service_was_killed(tmp_pat
     assert in_file == {secret for number, secret in enumerate(secrets) if number % 5 == 1}
     file.rename(tmp_path.with_suffix(".env"))
     data = written(tmp_path) + stored(settings.get("database")) + said
+    data += prepared
     assert b"TOKEN_1" in data
+    assert b"TOKEN_1=***" in (tmp_path / "workspace" / "personal" / "start-up.log").read_bytes()
     assert [secret for secret in secrets if secret.encode() in data] == []
     tmp_path.with_suffix(".env").rename(file)
     with serving(tmp_path, **settings) as (operator, _):

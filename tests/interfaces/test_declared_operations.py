@@ -214,7 +214,15 @@ def test_these_operations_are_for_operators_or_leads() -> None:
     maintenance = {"maintain", "check", "maintenance_job", "cancel_maintenance"}
     reembedding = {"reembed", "reembed_job", "cancel_reembed"}
     operational = {"forget_operational_memories", "count_decayed"}
-    others = {"add_agent", "revoke_keys", "drop_batch", "forget_event", "check_config", "rotate_config_key"}
+    others = {
+        "add_agent",
+        "reset_agent",
+        "revoke_keys",
+        "drop_batch",
+        "forget_event",
+        "check_config",
+        "rotate_config_key",
+    }
     assert operators == maintenance | reembedding | operational | others
     assert leads == {"inject_learning", "review_proposals"}
 

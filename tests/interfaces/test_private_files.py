@@ -248,3 +248,20 @@ def test_no_other_module_creates_files() -> None:
     assert [str(path.relative_to(source)) for path in source.rglob("*.py") if makes.search(path.read_text())] == [
         "local/private_files.py"
     ]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_created_file_replaces_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool) -> None:
+    def refuse(source: str, target: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    if not has_links:
+        monkeypatch.setattr(os, "link", refuse)
+    file = tmp_path / "file"
+    with private_files.creating(file, 0o700) as out:
+        out.write(b"first")
+    assert file.stat().st_mode & 0o777 == 0o700
+    with pytest.raises(FileExistsError), private_files.creating(file) as out:
+        out.write(b"second")
+    assert file.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [file]

@@ -24,7 +24,7 @@ from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.ids import proposal_id
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import HiveloreError, Unauthenticated
+from hivelore.errors import HiveloreError, Proposed, Unauthenticated
 from hivelore.events.model import Level
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId
@@ -36,6 +36,7 @@ from hivelore.runtime.app import Application
 from hivelore.sessions.programs import PROGRAMS
 from support.batches import batches_of
 from support.cases import Cases
+from support.clocks import START
 from support.command_line import CommandLine, short
 from support.postgres import DATABASES, service_on
 from support.proposals import a_proposal
@@ -46,7 +47,7 @@ Probe = Callable[["Asker"], list[Any]]
 WORDS = {"ada": "quokka", "bob": "numbat", "lea": "bilby", "shared": "kowari", "swarm": "dunnart"}
 """The unique word of each owner's memory; ``shared`` is ada's for all, ``swarm`` has no owner."""
 SHARED = {"shared", "swarm"}
-GROUPS = ("agent", "events", "cooldowns", "review", "config")
+GROUPS = ("agent", "events", "cooldowns", "review", "config", "repo", "setup-script", "workspace")
 """Verbs with sub-verbs."""
 EVERYTHING = set(WORDS)
 
@@ -70,7 +71,7 @@ class Asker:
     def rest(self, method: str, path: str, **more: Any) -> Any:
         return _answer_or_error(lambda: self.client.call(method, path, **more))
 
-    def tool(self, name: str, **arguments: Any) -> Any:
+    def tool(self, name: str, /, **arguments: Any) -> Any:
         params = {"name": name, "arguments": arguments}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         return self.rest("POST", "/mcp", body=body)
@@ -182,12 +183,19 @@ def _hooks(asker: Asker) -> list[Any]:
     ]
 
 
+REPOS = ("kowari", "dunnart")
+"""Repositories whose guidelines have the words that all see. Each worker reports its own word about the first one."""
 AGENTS_TO_RESOLVE: tuple[dict[str, str], ...] = (
     {},
     {"agentId": "ada"},
-    {"agentId": "bob", "repoId": "shop"},
+    {"agentId": "bob", "repoId": REPOS[0]},
     {"agentId": "lea"},
 )
+COMMIT = "0" * 40
+AGENTS = ("ada", "bob", "lea")
+WHOSE = ((), *(("--agent", agent) for agent in AGENTS))
+PROFILES = ("me", "ada", "bob", "lea")
+"""Whose profiles are read."""
 BLANK = {"content": " ", "name": "x", "source": "manual"}
 
 ROUTES: dict[tuple[str, str], Probe] = {
@@ -240,6 +248,28 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/memory/re-embed/{job}"): lambda asker: [asker.rest("GET", "/api/memory/re-embed/x")],
     ("DELETE", "/api/memory/re-embed/{job}"): lambda asker: [asker.rest("DELETE", "/api/memory/re-embed/x")],
     ("GET", "/api/agents"): lambda asker: [asker.rest("GET", "/api/agents")],
+    ("POST", "/api/agents/join"): lambda asker: [asker.rest("POST", "/api/agents/join", body={"name": ""})],
+    ("GET", "/api/agents/{agentId}/profile"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{who}/profile") for who in PROFILES
+    ],
+    ("PUT", "/api/agents/{agentId}/profile"): lambda asker: [
+        # A version that never existed: nothing changes.
+        asker.rest("PUT", f"/api/agents/{who}/profile", body={"soul": "x"}, version=99)
+        for who in PROFILES
+    ],
+    ("GET", "/api/agents/{agentId}/profile/history"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{who}/profile/history") for who in PROFILES
+    ],
+    ("GET", "/api/agents/{agentId}/profile/diff"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{who}/profile/diff") for who in PROFILES
+    ],
+    ("POST", "/api/agents/{agentId}/profile/restore"): lambda asker: [
+        asker.rest("POST", f"/api/agents/{who}/profile/restore", body={"version": 99}) for who in PROFILES
+    ],
+    ("POST", "/api/agents/{agentId}/reset"): lambda asker: [asker.rest("POST", f"/api/agents/{NOWHERE}/reset")],
+    ("GET", "/api/agents/{agentId}/prompt"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{who}/prompt") for who in PROFILES
+    ],
     ("POST", "/api/agents"): lambda asker: [asker.rest("POST", "/api/agents", body={"name": ""})],
     ("DELETE", "/api/agents/{agent}"): lambda asker: [asker.rest("DELETE", "/api/agents/nobody")],
     ("GET", "/memories"): lambda asker: [
@@ -314,6 +344,40 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ),
     ("GET", "/api/config/check"): lambda asker: [asker.rest("GET", "/api/config/check")],
     ("POST", "/api/config/rotate-key"): lambda asker: [asker.rest("POST", "/api/config/rotate-key")],
+    ("GET", "/api/repos"): lambda asker: [asker.rest("GET", "/api/repos")],
+    ("POST", "/api/repos"): lambda asker: [asker.rest("POST", "/api/repos", body={"url": "ext::x"})],
+    ("GET", "/api/repos/{id}"): lambda asker: [asker.rest("GET", f"/api/repos/{repo}") for repo in REPOS],
+    ("PUT", "/api/repos/{id}"): lambda asker: [asker.rest("PUT", f"/api/repos/{NOWHERE}", body={"name": "x"})],
+    ("DELETE", "/api/repos/{id}"): lambda asker: [asker.rest("DELETE", f"/api/repos/{NOWHERE}")],
+    ("GET", "/api/repos/{id}/section"): lambda asker: [
+        asker.rest("GET", f"/api/repos/{repo}/section") for repo in REPOS
+    ],
+    ("PUT", "/api/repos/{id}/synced"): lambda asker: [
+        asker.rest("PUT", f"/api/repos/{NOWHERE}/synced", body=_clone("x"))
+    ],
+    ("GET", "/api/agents/{agent}/setup-script"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{agent}/setup-script") for agent in AGENTS
+    ],
+    ("PUT", "/api/agents/{agent}/setup-script"): lambda asker: [
+        asker.rest("PUT", f"/api/agents/{agent}/setup-script", body={"setupScript": "x", "version": 99})
+        for agent in AGENTS
+    ],
+    ("GET", "/api/setup-script"): lambda asker: [asker.rest("GET", "/api/setup-script")],
+    ("PUT", "/api/setup-script"): lambda asker: [
+        asker.rest("PUT", "/api/setup-script", body={"setupScript": "x", "version": 99})
+    ],
+    ("GET", "/api/setup-script/history"): lambda asker: [
+        asker.rest("GET", "/api/setup-script/history", query=query)
+        for query in ({}, *({"agent": agent} for agent in AGENTS))
+    ],
+    ("GET", "/api/setup-script/diff"): lambda asker: [
+        asker.rest("GET", "/api/setup-script/diff", query={"older": 1, "newer": 2, **query})
+        for query in ({}, *({"agent": agent} for agent in AGENTS))
+    ],
+    ("POST", "/api/setup-script/restore"): lambda asker: [
+        asker.rest("POST", "/api/setup-script/restore", body={"version": 99, **query})
+        for query in ({}, *({"agent": agent} for agent in AGENTS))
+    ],
     ("POST", "/api/undo"): lambda asker: [asker.rest("POST", "/api/undo", body={"id": NOWHERE})],
     ("GET", "/api/maintenance/{job}"): lambda asker: [asker.rest("GET", f"/api/maintenance/{NOWHERE}")],
     ("DELETE", "/api/maintenance/{job}"): lambda asker: [asker.rest("DELETE", f"/api/maintenance/{NOWHERE}")],
@@ -342,10 +406,17 @@ CALLS: dict[str, Probe] = {
         asker.tool("inject-learning", agentId="nobody", learning="x", category="preference")
     ],
     "task-complete": lambda asker: [asker.tool("task-complete", taskId="T-1", task=" ")],
+    "list-agents": lambda asker: [asker.tool("list-agents")],
+    "join-swarm": lambda asker: [asker.tool("join-swarm", name="")],
+    "update-profile": lambda asker: [
+        asker.tool("update-profile", agentId=who, soul="x", version=99) for who in PROFILES
+    ],
     "memory-observe": lambda asker: [asker.tool("memory-observe", observation=" ", category="timing")],
+    "list-repos": lambda asker: [asker.tool("list-repos")],
     "memory-context": lambda asker: [asker.tool("memory-context")],
-    "get-config": lambda asker: [asker.tool("get-config"), asker.tool("get-config", repoId="shop")],
+    "get-config": lambda asker: [asker.tool("get-config"), asker.tool("get-config", repoId=REPOS[0])],
     "set-config": lambda asker: [asker.tool("set-config", key="", value="x")],
+    "update-setup-script": lambda asker: [asker.tool("update-setup-script")],
     "memory-review": lambda asker: [
         asker.tool("memory-review"),
         *asker.each_proposal(lambda proposal: asker.tool("memory-review", proposalId=proposal)),
@@ -399,11 +470,11 @@ METHODS: dict[str, Probe] = {
     "set_config": lambda asker: [_answer_or_error(lambda: asker.hive.set_config("", "x"))],
     "delete_config": lambda asker: [_answer_or_error(lambda: asker.hive.delete_config(NOWHERE))],
     "resolved_config": lambda asker: [
-        _answer_or_error(lambda who=who: asker.hive.resolved_config(agent=who, repo="shop"))
+        _answer_or_error(lambda who=who: asker.hive.resolved_config(agent=who, repo=REPOS[0]))
         for who in (None, "ada", "bob", "lea")
     ],
     "config_env": lambda asker: [
-        _answer_or_error(lambda who=who: asker.hive.config_env(agent=who, repo="shop"))
+        _answer_or_error(lambda who=who: asker.hive.config_env(agent=who, repo=REPOS[0]))
         for who in (None, "ada", "bob", "lea")
     ],
     "reveal_config": lambda asker: asker.each_entry(
@@ -414,6 +485,42 @@ METHODS: dict[str, Probe] = {
     ),
     "check_config": lambda asker: [_answer_or_error(lambda: asker.hive.check_config())],
     "rotate_config_key": lambda asker: [_answer_or_error(lambda: asker.hive.rotate_config_key())],
+    "repos": lambda asker: [_answer_or_error(lambda: asker.hive.repos())],
+    "repo": lambda asker: [_answer_or_error(lambda repo=repo: asker.hive.repo(repo)) for repo in REPOS],
+    "repo_section": lambda asker: [_answer_or_error(lambda repo=repo: asker.hive.repo_section(repo)) for repo in REPOS],
+    "add_repo": lambda asker: [_answer_or_error(lambda: asker.hive.add_repo("ext::x"))],
+    "update_repo": lambda asker: [_answer_or_error(lambda: asker.hive.update_repo(NOWHERE, "x"))],
+    "remove_repo": lambda asker: [_answer_or_error(lambda: asker.hive.remove_repo(NOWHERE))],
+    "report_clone": lambda asker: [
+        _answer_or_error(
+            lambda: asker.hive.report_clone(
+                NOWHERE,
+                url="https://example.com/x",
+                clone_path="/x",
+                branch="main",
+                commit=COMMIT,
+                committed_at=START,
+                clone_commit=COMMIT,
+            )
+        )
+    ],
+    "setup_script": lambda asker: [_answer_or_error(lambda who=who: asker.hive.setup_script(who)) for who in AGENTS],
+    "set_setup_script": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.set_setup_script(who, "x", version=99)) for who in AGENTS
+    ],
+    "global_setup_script": lambda asker: [_answer_or_error(lambda: asker.hive.global_setup_script())],
+    "set_global_setup_script": lambda asker: [
+        _answer_or_error(lambda: asker.hive.set_global_setup_script("x", version=99))
+    ],
+    "setup_script_history": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.setup_script_history(agent=who)) for who in (None, *AGENTS)
+    ],
+    "diff_setup_script": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.diff_setup_script(1, 2, agent=who)) for who in (None, *AGENTS)
+    ],
+    "restore_setup_script": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.restore_setup_script(99, agent=who)) for who in (None, *AGENTS)
+    ],
     "batches": lambda asker: [_answer_or_error(lambda: asker.hive.batches(limit=100))],
     "batch": lambda asker: asker.each_batch(lambda batch: _answer_or_error(lambda: asker.hive.batch(batch))),
     "drop_batch": lambda asker: [_answer_or_error(lambda: asker.hive.drop_batch(NOWHERE))],
@@ -445,6 +552,20 @@ METHODS: dict[str, Probe] = {
     "me": lambda asker: [_answer_or_error(lambda: asker.hive.me())],
     "agents": lambda asker: [_answer_or_error(lambda: asker.hive.agents())],
     "add_agent": lambda asker: [_answer_or_error(lambda: asker.hive.add_agent(""))],
+    "join": lambda asker: [_answer_or_error(lambda: asker.hive.join(name=""))],
+    "profile": lambda asker: [_answer_or_error(lambda who=who: asker.hive.profile(who)) for who in PROFILES],
+    "update_profile": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.update_profile(who, soul="x", version=99)) for who in PROFILES
+    ],
+    "profile_history": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.profile_history(who)) for who in PROFILES
+    ],
+    "profile_diff": lambda asker: [_answer_or_error(lambda who=who: asker.hive.profile_diff(who)) for who in PROFILES],
+    "reset_agent": lambda asker: [_answer_or_error(lambda: asker.hive.reset_agent(NOWHERE))],
+    "restore_profile": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.restore_profile(who, 99)) for who in PROFILES
+    ],
+    "prompt": lambda asker: [_answer_or_error(lambda who=who: asker.hive.prompt(who)) for who in PROFILES],
     "revoke_keys": lambda asker: [_answer_or_error(lambda: asker.hive.revoke_keys("nobody"))],
     "status": lambda asker: [_answer_or_error(lambda: asker.hive.status())],
     "remember": lambda asker: [_answer_or_error(lambda: asker.hive.remember(" "))],
@@ -523,14 +644,48 @@ COMMANDS: dict[str, Probe] = {
     "hivelore config list": lambda asker: [asker.verb("config", "list"), asker.verb("config", "list", "--json")],
     "hivelore config set": lambda asker: [asker.verb("config", "set", "PATH", "x")],
     "hivelore config delete": lambda asker: [asker.verb("config", "delete", NOWHERE)],
-    "hivelore config resolved": lambda asker: [asker.verb("config", "resolved", "--repo", "shop")],
+    "hivelore config resolved": lambda asker: [asker.verb("config", "resolved", "--repo", REPOS[0])],
     "hivelore config reveal": lambda asker: asker.each_entry(lambda entry: asker.verb("config", "reveal", entry)),
     "hivelore config history": lambda asker: asker.each_entry(lambda entry: asker.verb("config", "history", entry)),
-    "hivelore config env": lambda asker: [asker.verb("config", "env", "--repo", "shop")],
+    "hivelore config env": lambda asker: [asker.verb("config", "env", "--repo", REPOS[0])],
     "hivelore config rotate-key": lambda asker: [asker.verb("config", "rotate-key")],
+    "hivelore repo list": lambda asker: [asker.verb("repo", "list"), asker.verb("repo", "list", "--json")],
+    "hivelore repo show": lambda asker: [
+        asker.verb("repo", "show", repo, *how) for repo in REPOS for how in ((), ("--json",), ("--section",))
+    ],
+    "hivelore repo add": lambda asker: [asker.verb("repo", "add", "ext::x")],
+    "hivelore repo update": lambda asker: [asker.verb("repo", "update", NOWHERE, "--name", "x")],
+    "hivelore repo remove": lambda asker: [asker.verb("repo", "remove", NOWHERE)],
+    "hivelore repo sync": lambda asker: [asker.verb("repo", "sync", NOWHERE)],
+    "hivelore setup-script show": lambda asker: [
+        asker.verb("setup-script", "show"),
+        *(asker.verb("setup-script", "show", "--agent", agent) for agent in AGENTS),
+    ],
+    "hivelore setup-script set": lambda asker: [
+        asker.verb("setup-script", "set", "-", "--version", "99", *whose, stdin=b"x") for whose in WHOSE
+    ],
+    "hivelore setup-script history": lambda asker: [asker.verb("setup-script", "history", *whose) for whose in WHOSE],
+    "hivelore setup-script diff": lambda asker: [
+        asker.verb("setup-script", "diff", "1", "2", *whose) for whose in WHOSE
+    ],
+    "hivelore setup-script restore": lambda asker: [
+        asker.verb("setup-script", "restore", "99", *whose) for whose in WHOSE
+    ],
     "hivelore maintain": lambda asker: [asker.verb("maintain"), asker.verb("maintain", "--json")],
     "hivelore agent add": lambda asker: [asker.verb("agent", "add", " ")],
     "hivelore agent list": lambda asker: [asker.verb("agent", "list")],
+    "hivelore prompt": lambda asker: [asker.verb("prompt", "--agent", who) for who in PROFILES],
+    "hivelore agent join": lambda asker: [asker.verb("agent", "join", "--name", "")],
+    "hivelore agent show": lambda asker: [
+        asker.verb("agent", "show", who, *how) for who in PROFILES for how in ((), ("--json",))
+    ],
+    "hivelore agent edit": lambda asker: [
+        asker.verb("agent", "edit", who, "--role", "x", "--if-version", "99") for who in PROFILES
+    ],
+    "hivelore agent history": lambda asker: [asker.verb("agent", "history", who) for who in PROFILES],
+    "hivelore agent diff": lambda asker: [asker.verb("agent", "diff", who) for who in PROFILES],
+    "hivelore agent reset": lambda asker: [asker.verb("agent", "reset", NOWHERE)],
+    "hivelore agent restore": lambda asker: [asker.verb("agent", "restore", who, "99") for who in PROFILES],
     "hivelore agent revoke": lambda asker: [asker.verb("agent", "revoke", "nobody")],
 }
 WITHOUT_A_KEY = {
@@ -540,6 +695,8 @@ WITHOUT_A_KEY = {
     "hivelore hook": "it passes on the answer of the hook route, which has a probe",
     "hivelore setup": "it writes into the settings of agent programs; what it tries out is its own",
     "hivelore unsetup": "it takes that out again",
+    "hivelore workspace prepare": "it writes the scripts that the route returns, which has a probe, into a file",
+    "hivelore setup-script sync": "it sends what it finds in a file",
     "hivelore teach": "it shows the names of tools and folders, no memory",
     "hivelore mcp": "it carries what the tools answer, which have probes of their own",
 }
@@ -567,6 +724,19 @@ SHOWS_ALL = {"recall", "list", "get", "history", "memory-get", "memory-search"} 
     ("GET", "/api/config"),
     ("GET", "/api/config/{id}/reveal"),
     ("GET", "/api/config/{id}/history"),
+    "setup_script",
+    "hivelore setup-script show",
+    ("GET", "/api/agents/{agent}/setup-script"),
+    ("GET", "/api/setup-script/diff"),
+}
+SHOWS_PROFILES = {
+    "prompt",
+    "hivelore prompt",
+    ("GET", "/api/agents/{agentId}/prompt"),
+    "profile",
+    "hivelore agent show",
+    ("GET", "/api/agents/{agentId}/profile"),
+    ("GET", "/api/agents/{agentId}/profile/diff"),
 }
 """Probes that must show everything the asker may see: silence would pass the rest of this test."""
 
@@ -637,17 +807,61 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
             service.client(keys[whose]).call("PATCH", f"/api/memory/{ids[whose]}", body={"scope": "agent"})
             batches = {str(batch.id): whose for batch in batches_of(service.app.store)} | batches
         proposals = {_proposed(service, ids[whose], word): whose for whose, word in WORDS.items()}
+        for repo in REPOS:
+            body = {"url": f"https://example.com/{repo}", "guidelines": f"the {repo} sleeps"}
+            service.client(keys["operator"]).call("POST", "/api/repos", body=body)
         entries = [_configured(service, whose, word) for whose, word in WORDS.items()]
+        for whose in ("ada", "bob"):
+            body = _clone(f"the {WORDS[whose]} sleeps")
+            service.client(keys[whose]).call("PUT", f"/api/repos/{REPOS[0]}/synced", body=body)
+        _set_scripts(service)
+        _propose_scripts(service, keys)
+        for whose, word in WORDS.items():
+            if whose not in SHARED:
+                body = {"soul": f"the {word} sleeps"}
+                service.client(keys[whose]).call("PUT", "/api/agents/me/profile", body=body)
         yield World(service, ids, proposals, batches, entries, keys)
 
 
 def _configured(service: Service, whose: str, word: str) -> str:
-    place = {"shared": {"scope": "repo", "scopeId": "shop"}, "swarm": {"scope": "global"}}
+    place = {"shared": {"scope": "repo", "scopeId": REPOS[0]}, "swarm": {"scope": "global"}}
     body = {"key": f"KEY_OF_{whose}", "value": f"the {word} sleeps", "scope": "agent", "scopeId": whose}
     body |= place.get(whose, {})
     if whose == "swarm":
         del body["scopeId"]
     return service.client(service.operator_key).call("PUT", "/api/config", body=body)["id"]
+
+
+def _clone(content: str) -> dict[str, Any]:
+    """Returns a report about a clone whose instructions and folder have this text."""
+    return {
+        "url": f"https://example.com/{REPOS[0]}",
+        "clonePath": f"/home/{content}/repos",
+        "branch": "main",
+        "commit": COMMIT,
+        "committedAt": "2026-03-01T12:00:00Z",
+        "cloneCommit": COMMIT,
+        "file": "CLAUDE.md",
+        "content": content,
+        "size": len(content),
+    }
+
+
+def _set_scripts(service: Service) -> None:
+    """Makes two versions of every setup script. The global one has the words of all that is shared."""
+    words = {f"/api/agents/{whose}/setup-script": WORDS[whose] for whose in AGENTS}
+    words["/api/setup-script"] = " and ".join(WORDS[whose] for whose in sorted(SHARED))
+    for place, word in words.items():
+        for number in (1, 2):
+            body = {"setupScript": f"echo the {word} sleeps {number}"}
+            service.client(service.operator_key).call("PUT", place, body=body)
+
+
+def _propose_scripts(service: Service, keys: Mapping[str, str]) -> None:
+    for who in ("ada", "bob"):
+        body = {"setupScript": f"echo the {WORDS[who]} wakes"}
+        with pytest.raises(Proposed):
+            service.client(keys[who]).call("PUT", f"/api/agents/{who}/setup-script", body=body)
 
 
 def _proposed(service: Service, memory: str, word: str) -> str:
@@ -709,6 +923,8 @@ def test_no_interface_shows_hidden_memories(world: World, caller_of: CallerOf, w
             assert seen <= may_see
             if interface in SHOWS_ALL and not (who == "operator" and interface in CALLS):
                 assert seen == may_see
+            if interface in SHOWS_PROFILES:
+                assert seen == may_see - SHARED
     cases.report()
 
 

@@ -28,6 +28,7 @@ from hivelore.storage.sql.changes import batch_condition
 from hivelore.storage.sql.configuration import entry_condition
 from hivelore.storage.sql.events import event_condition
 from hivelore.storage.sql.feedback import recall_condition
+from hivelore.storage.sql.repos import AUTO_CLONED, REPO, REPO_LISTED, REPO_REPORT, REPORT_LISTED
 from hivelore.storage.sql.review import proposal_condition
 from hivelore.storage.sql.statements import Params, begins_with, condition, parts
 from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
@@ -61,6 +62,11 @@ LARGE = {
     "config_version": "v",
     "config_change": "",
     "env_line": "",
+    "repo": "",
+    "repo_report": "",
+    "repo_change": "",
+    "profile_version": "",
+    "profile_change": "",
 }
 """The tables that grow with the number of memories, and their aliases in statements."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
@@ -86,6 +92,8 @@ LOOKS_AT_EVERYTHING = {
     "env_lines_after": "a page at a time, when an operator checks or moves a swarm",
     "env_lines_late": "an index has the due ones only",
     "config_sealed_otherwise": "all secrets, when an operator rotates the key",
+    "repo_count": "a thousand at most",
+    "repo_reports_after": "a page at a time, when a swarm is moved",
     "batches": "walks back from the newest and stops at the limit",
     "uncompared": "compares all memories with what was compared, in the background and only after a change",
     "uncompared_count": "counts all memories, for people",
@@ -146,6 +154,9 @@ FRAGMENTS = {
         for place, scope in ((None, None), (GLOBAL, None), (ADAS, None), (None, ConfigScope.REPO))
         for after in (None, an_entry())
     ),
+    "{repo_filter}": ("", AUTO_CLONED),
+    "{repo_columns}": (REPO.listed(), REPO_LISTED.listed()),
+    "{report_columns}": (REPO_REPORT.listed(), REPORT_LISTED.listed()),
     "{batch_filter}": tuple(
         batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
         for seen in (EVERYBODY, WORKER, OWN)

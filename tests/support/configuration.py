@@ -21,6 +21,7 @@ from hivelore.configuration.service import Setting
 from hivelore.core.agents import Agent, Interface, Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.local.endpoint import CONFIG_KEYS
+from hivelore.repos.model import Repo, RepoId
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import START
@@ -136,12 +137,28 @@ class ConfigDesk:
         return self.world.settings.home / CONFIG_KEYS
 
 
+def a_repo(name: str) -> Repo:
+    """Returns a repository whose id is its name."""
+    return Repo(
+        id=RepoId(name),
+        name=Clean(name),
+        url=Clean(f"https://example.com/acme/{name}"),
+        default_branch=None,
+        guidelines=None,
+        auto_clone=True,
+        created_at=START,
+        updated_at=START,
+    )
+
+
 def made_desk(world: World, folder: Path) -> ConfigDesk:
-    """Returns the configuration of a world, with keys and workspace in a folder."""
+    """Returns the configuration of a world, with keys and workspace in a folder, and the repositories shop and bank."""
     workspace = folder / "workspace"
     workspace.mkdir()
     world.settings = world.settings.model_copy(update={"home": folder / "home", "workspace": workspace})
     for agent, role in ((ADA, Role.WORKER), (BOB, Role.WORKER), (LEA, Role.LEAD)):
         added = Agent(id=agent, name=agent, role=role, created_at=START)
         world.store.write(lambda tx, added=added: tx.put_agent(added))
+    for repo in map(a_repo, ("shop", "bank")):
+        world.store.write(lambda tx, repo=repo: tx.put_repo(repo))
     return ConfigDesk(world, workspace)

@@ -15,8 +15,10 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
+from time import sleep
 from typing import Any, cast
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -53,6 +55,11 @@ NOT_COMPARED = (
     "pendingComparisons",
     "entries",
     "warnings",
+    "repos",
+    "script",
+    "profile",
+    "profiles",
+    "profileField",
 )
 """Sentences, which a release may word differently, the id of a new entry of the recall log, and fields that not all
 releases have."""
@@ -93,6 +100,16 @@ class Callers:
         self._host, self._port, self._keys = parts.hostname, parts.port, keys
 
     def send(self, request: Request) -> Answered:
+        """Sends a request. If the answer is a job, waits for its result."""
+        found = self._send(request)
+        while found.status == HTTPStatus.ACCEPTED:
+            job = self._send(Request(request.caller, "GET", f"/api/maintenance/{found.answer['id']}"))
+            if job.answer["state"] != "running":
+                return Answered(request, HTTPStatus.OK, job.answer["result"])
+            sleep(0.05)
+        return found
+
+    def _send(self, request: Request) -> Answered:
         connection = HTTPConnection(self._host, self._port, timeout=60)
         headers = {"Authorization": f"Bearer {self._keys[request.caller]}", **(request.headers or {})}
         body = None

@@ -79,13 +79,15 @@ class Hook:
 
 def finish_hooks(file: Path) -> None:
     """Waits for all processes of a hook, detached ones as well."""
-    until(lambda: not _is_at_work(file))
+    until(lambda: not is_at_work(str(file)))
 
 
-def _is_at_work(file: Path) -> bool:
+def is_at_work(argument: str) -> bool:
+    """Returns True while a process runs that has this argument, or one that begins with it and a slash."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # It has ended.
-            if os.fsencode(file) in (process / "cmdline").read_bytes().split(b"\0"):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if any(one == os.fsencode(argument) or one.startswith(os.fsencode(f"{argument}/")) for one in words):
                 return True
     return False
 

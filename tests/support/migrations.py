@@ -17,11 +17,13 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.feedback.recalls import Sign
+from hivelore.identity.profile import ProfileChange
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.links.model import LinkKind
 from hivelore.memories.model import Action, Memory, Scope
 from hivelore.memories.stored import DocumentKey, PassageKey, Stored
 from hivelore.observations.model import Confidence, Held
+from hivelore.repos.model import RepoChange
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
@@ -44,8 +46,11 @@ from support.memories import (
     operational,
 )
 from support.observed import observed
+from support.profiles import a_head, a_version
 from support.proposals import a_decision, a_proposal, inbox_of
 from support.recalls import a_recall, logged
+from support.repos import a_repo, a_report, repo_id
+from support.setup_scripts import a_script, a_script_proposal
 
 SETTINGS = ("model.serving",)
 MODELS = ("m", "n")
@@ -100,6 +105,14 @@ KINDS = (
     "clear",
     "configure",
     "unset",
+    "register",
+    "report",
+    "unregister",
+    "script",
+    "old scripts",
+    "draft",
+    "profile",
+    "prune profile",
     "propose",
     "decide",
     "keep",
@@ -108,6 +121,7 @@ KINDS = (
     "reject",
     "unlink",
 )
+AGENTS = (None, ADA, BOB)
 deeds = st.builds(Deed, st.sampled_from(KINDS), st.integers(0, 5), st.integers(0, 3))
 PATHS = (None, None, Clean("/a"), None, None, Clean("/b"))
 SESSIONS = (None, Clean("s1"), Clean("s2"))
@@ -157,20 +171,83 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             tx.put_cooldown(a_cooldown(f"s{deed.which}", until=instant(deed.number), count=1 + deed.number))
         case "clear":
             tx.drop_cooldown(Clean(f"s{deed.which}"), Clean("restart"))
+        case "configure" | "unset":
+            _configure(tx, deed)
+        case "register" | "report" | "unregister":
+            _register(tx, deed)
+        case "script" | "old scripts" | "draft":
+            _script(tx, deed)
+        case "profile" | "prune profile":
+            _profile(tx, deed)
+        case "judge" | "reject" | "unlink" if key is not None:
+            _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
+        case _ if key is not None:
+            _do_to(tx, deed, key, tx.memories_of([key], EVERYTHING)[key])
+        case _:
+            pass
+
+
+def _script(tx: Transaction, deed: Deed) -> None:
+    match deed.what:
+        case "script":
+            tx.put_setup_script(a_script(1 + deed.number, AGENTS[deed.which % 3]))
+        case "old scripts":
+            tx.drop_setup_scripts(AGENTS[deed.which % 3], deed.number)
+        case "draft":
+            proposal = a_script_proposal(AGENTS[deed.which % 3])
+            tx.put_proposal(proposal)
+            tx.put_script_draft(proposal.id, Clean(f"echo {deed.number}\n"))
+        case _:
+            pass
+
+
+def _profile(tx: Transaction, deed: Deed) -> None:
+    match deed.what:
+        case "profile":
+            agent, batch = (ADA, BOB)[deed.which % 2], a_batch()
+            tx.put_profile(a_head(agent, version=1 + deed.number, last=9))
+            tx.put_profile_version(a_version(9, agent))
+            tx.put_profile_version(a_version(1 + deed.number, agent, soul=f"soul {deed.which}"))
+            tx.put_batch(batch)
+            tx.put_profile_changes(batch.id, [ProfileChange(agent, 1, 1 + deed.number)])
+        case "prune profile":
+            tx.drop_profile_versions((ADA, BOB)[deed.which % 2], deed.number, 1 + deed.number % 2)
+        case _:
+            pass
+
+
+def _configure(tx: Transaction, deed: Deed) -> None:
+    number = 1 + deed.which
+    match deed.what:
         case "configure":
-            number, batch = 1 + deed.which, a_batch()
+            batch = a_batch()
             tx.put_config_entry(an_entry(number, key=f"K{number}", version=deed.number or None))
             tx.put_config_version(a_secret(deed.number, number, replaced_at=instant(deed.number)))
             tx.put_batch(batch)
             tx.put_config_changes(batch.id, [ConfigChange(config_id(number), None, deed.number)])
             tx.put_env_line(a_line(key=f"K{number}", revision=1 + deed.number))
         case "unset":
-            tx.drop_env_line("w", ".env", f"K{1 + deed.which}")
-            tx.drop_config_entry(config_id(1 + deed.which))
-        case "judge" | "reject" | "unlink" if key is not None:
-            _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
-        case _ if key is not None:
-            _do_to(tx, deed, key, tx.memories_of([key], EVERYTHING)[key])
+            tx.drop_env_line("w", ".env", f"K{number}")
+            tx.drop_config_entry(config_id(number))
+        case _:
+            pass
+
+
+def _register(tx: Transaction, deed: Deed) -> None:
+    number = 1 + deed.which
+    match deed.what:
+        case "register":
+            batch = a_batch()
+            named = a_repo(number, name=Clean(f"repo-{number + deed.number}"))
+            other = tx.repo_named(named.name)
+            if other is None or other.id == named.id:
+                tx.put_repo(named)
+                tx.put_batch(batch)
+                tx.put_repo_changes(batch.id, [RepoChange(named.id, None, named)])
+        case "report":
+            tx.put_repo_report(a_report(number, owner=ADA if deed.number else None, size=deed.number))
+        case "unregister":
+            tx.drop_repo(repo_id(number))
         case _:
             pass
 

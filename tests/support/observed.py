@@ -6,7 +6,16 @@ from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import Memory, MemoryId, Topic
 from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.storage.ports import View
-from hivelore.transfer.migrate.migrator import all_batches, config_of, env_lines_of
+from hivelore.transfer.migrate.migrator import (
+    all_batches,
+    config_of,
+    env_lines_of,
+    profile_version_pages,
+    repo_reports_of,
+    repos_of,
+    script_drafts_of,
+    setup_scripts_of,
+)
 from support.events import ALL_EVENTS
 from support.memories import EVERYTHING, instant
 from support.proposals import inbox_of
@@ -37,6 +46,12 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
         "batches": list(all_batches(view)),
         "configuration": list(config_of(view)),
         "env lines": list(env_lines_of(view)),
+        "repos": list(repos_of(view)),
+        "repo reports": list(repo_reports_of(view)),
+        "setup scripts": list(setup_scripts_of(view)),
+        "script drafts": list(script_drafts_of(view)),
+        "profiles": list(view.profiles()),
+        "profile versions": [one for page in profile_version_pages(view) for one in page],
     }
 
 

@@ -22,6 +22,7 @@ from hivelore.review.model import (
     ProposalId,
     ProposalKind,
     ProposalSubject,
+    ScriptSubject,
     Wanted,
 )
 from hivelore.storage.ports import MemoryStore, View
@@ -93,10 +94,16 @@ decisions = st.builds(
 )
 
 
+scripts = st.builds(
+    ScriptSubject, agent=st.none() | agents, version=st.integers(0, 9), digest=st.sampled_from(["0" * 64, "f" * 64])
+)
+
+
 @st.composite
 def proposals(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Proposal:
     """Generates proposals about some of these memories."""
-    about = draw(st.lists(st.sampled_from(memories), min_size=1, unique=True))
+    script = draw(st.none() | scripts)
+    about = [] if script is not None else draw(st.lists(st.sampled_from(memories), min_size=1, unique=True))
     return Proposal(
         id=ProposalId(f"p{next(_numbers):06}"),
         kind=draw(st.sampled_from(ProposalKind)),
@@ -108,6 +115,7 @@ def proposals(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Proposal:
         session=draw(maybe),
         at=draw(instants),
         decided=draw(st.none() | decisions),
+        script=script,
     )
 
 

@@ -25,6 +25,7 @@ from hivelore.models.onnx.pairs import OnnxPairReader
 from hivelore.models.ports import EmbeddingProvider, PairReader, RelevanceReader
 from hivelore.observations.model import MatchingMode
 from hivelore.observations.outcomes import ObservationInput, ObservationResult
+from hivelore.repos.model import RepoId
 from hivelore.review.model import ProposalId
 from hivelore.runtime.services import Ids, Services
 from hivelore.runtime.settings import Embedder, Settings, load
@@ -101,6 +102,7 @@ class World(Services):
                 event=lambda _: LoggedId(f"e{next(numbers):04}"),
                 recall=lambda _: RecallId(f"r{next(numbers):04}"),
                 job=lambda _: JobId(f"job{next(numbers)}"),
+                repo=lambda _: RepoId(f"00000000-0000-7000-8000-{next(numbers):012d}"),
                 nonce=lambda: NONCE,
                 identity=IdSource(_numbered("agent", AgentId), lambda: KeyId(f"{next(numbers):010x}"), _secret),
             ),

@@ -15,9 +15,11 @@ from hivelore.links import operations as links
 from hivelore.maintenance import operations as maintenance
 from hivelore.memories import operations as memories
 from hivelore.observations import operations as observations
+from hivelore.repos import operations as repos
 from hivelore.review import operations as review
 from hivelore.search import operations as search
 from hivelore.sessions import operations as sessions
+from hivelore.setup_scripts import operations as setup_scripts
 
 OPERATIONS: tuple[Operation[..., Any], ...] = (
     *search.OPERATIONS,
@@ -34,5 +36,7 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *review.OPERATIONS,
     *links.OPERATIONS,
     *configuration.OPERATIONS,
+    *repos.OPERATIONS,
+    *setup_scripts.OPERATIONS,
 )
 TOOLS: tuple[Tool[Any], ...] = tuple(one.tool for one in OPERATIONS if one.tool is not None)

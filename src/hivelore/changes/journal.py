@@ -50,6 +50,9 @@ class ChangeJournal:
     def new_batch_id(self) -> BatchId:
         return self._batch_id(self._clock.now())
 
+    def now(self) -> datetime:
+        return self._clock.now()
+
     def new_batch(
         self,
         kind: BatchKind,

@@ -14,8 +14,10 @@ from hivelore.links.model import StoredLink
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.memories.whole import WholeMemory
+from hivelore.repos.model import RepoId
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility
+from hivelore.setup_scripts.model import ScriptChange
 
 BatchId = NewType("BatchId", str)
 """A UUID (version 7) in its lower-case text form."""
@@ -38,6 +40,12 @@ class BatchKind(StrEnum):
     """Observations were judged again."""
     CONFIGURED = "configured"
     """A configuration entry was set or deleted."""
+    PROFILED = "profiled"
+    """The profile of an agent was changed."""
+    REGISTERED = "registered"
+    """A repository was registered, changed or removed."""
+    SETUP_SCRIPT = "setup-script"
+    """A setup script was changed."""
     UNDONE = "undone"
     """Another batch was reverted."""
 
@@ -53,7 +61,7 @@ class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="priv
     interface: Interface
     reason: Clean | None = None
     changes: int
-    """Number of changed memories or configuration entries."""
+    """Number of changed memories, configuration entries, profiles or repositories."""
     is_private: bool
     """True if one of the memories is, or was, private."""
     undoes: BatchId | None = None
@@ -61,6 +69,8 @@ class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="priv
     undone_at: datetime | None = None
     undone_by: AgentId | None = None
     """None: not reverted, or reverted by an operator who did not act for an agent."""
+    script: ScriptChange | None = None
+    """The setup script that was changed. None: the batch changed something else."""
 
     def __post_init__(self) -> None:
         for instant in (self.at, self.undone_at):
@@ -138,12 +148,30 @@ class ChangedEntry(Value, frozen=True, kw_only=True):
     key: str
 
 
+class ChangedRepo(Value, frozen=True, kw_only=True):
+    """A repository that a batch changed and that can be reverted."""
+
+    id: RepoId
+    name: Clean
+
+
+class ChangedProfile(Value, frozen=True, kw_only=True, rename=json_names(agent="agentId")):
+    """A profile that a batch changed."""
+
+    agent: AgentId
+    before: int
+    """The version that was current before."""
+    after: int
+
+
 class BatchDetail(Value, frozen=True, kw_only=True):
-    """A batch with the memories and configuration entries that it changed."""
+    """A batch with the memories, configuration entries, repositories and profiles that it changed."""
 
     batch: Batch
     memories: tuple[ChangedMemory, ...]
     entries: tuple[ChangedEntry, ...] = ()
+    repos: tuple[ChangedRepo, ...] = ()
+    profiles: tuple[ChangedProfile, ...] = ()
 
 
 class UndoResult(Value, frozen=True, kw_only=True):
@@ -157,7 +185,11 @@ class UndoResult(Value, frozen=True, kw_only=True):
     """The restored memories."""
     entries: tuple[ConfigId, ...] = ()
     """The restored configuration entries."""
+    repos: tuple[RepoId, ...] = ()
+    """The restored repositories."""
     warnings: tuple[str, ...] = ()
-    """Why lines of .env files could not be written. That is tried again."""
+    """Why lines of .env files could not be written, which is tried again; and what was not restored."""
+    profiles: tuple[AgentId, ...] = ()
+    """The agents whose profiles were restored."""
     forgotten: int = 0
     """Number of purged memories that were permanently deleted since and stay so."""

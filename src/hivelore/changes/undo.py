@@ -14,6 +14,8 @@ from hivelore.changes.model import (
     BatchPage,
     ChangedEntry,
     ChangedMemory,
+    ChangedProfile,
+    ChangedRepo,
     Preimage,
     UndoResult,
 )
@@ -29,10 +31,13 @@ from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, NotFound
+from hivelore.identity import profile_undo
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
+from hivelore.repos import undo as repos_undo
 from hivelore.search.model import EVERYTHING, Filter
+from hivelore.setup_scripts import undo as setup_script_undo
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 _PAGE_SIZE = 20
@@ -51,8 +56,10 @@ class UndoService:
         clock: Clock,
         written: Callable[[], None],
         config_undo: ConfigUndo,
+        agents_changed: Callable[[], None],
     ) -> None:
-        """``written`` is called after every change that may leave passages without vectors."""
+        """``written`` is called after every change that may leave passages without vectors, ``agents_changed`` after a
+        change of profiles, which contain the names of agents."""
         self._store = store
         self._index_writer = index_writer
         self._journal = journal
@@ -61,6 +68,7 @@ class UndoService:
         self._clock = clock
         self._written = written
         self._config_undo = config_undo
+        self._agents_changed = agents_changed
 
     def page(
         self,
@@ -90,16 +98,24 @@ class UndoService:
         return BatchId(resolve_id(text, find_ids, "batch"))
 
     def detail(self, batch: BatchId, viewer: Viewer) -> BatchDetail:
-        """Returns a batch with its changed memories, as long as they are journaled."""
+        """Returns a batch with what it changed, as long as that is journaled."""
         with self._store.read(sees=self._visible_batches(viewer).seen) as view:
             known = self._get_visible(view, batch, viewer)
             parts = view.preimages(batch)
             seen = Filter(visibility=self._visible_batches(viewer).seen)
             now = view.memories_of([one.key for one in parts if one.before is None], seen)
             entries = [view.config_entry(one.entry) for one in view.config_changes(batch)]
+            changed = [one.before or one.after for one in view.repo_changes(batch)]
+            profiles = tuple(
+                ChangedProfile(agent=one.agent, before=one.before, after=one.after)
+                for one in view.profile_changes(batch)
+            )
         touched = [ChangedMemory(id=one.memory, name=_display_name(one, now.get(one.key))) for one in parts]
         configured = [ChangedEntry(id=one.id, scope=one.place.scope, key=one.key) for one in entries if one is not None]
-        return BatchDetail(batch=known, memories=tuple(touched), entries=tuple(configured))
+        repos = [ChangedRepo(id=one.id, name=one.name) for one in changed if one is not None]
+        return BatchDetail(
+            batch=known, memories=tuple(touched), entries=tuple(configured), repos=tuple(repos), profiles=profiles
+        )
 
     def undo(
         self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None
@@ -117,6 +133,17 @@ class UndoService:
                 entries = tuple(one.entry.id for one in reverted)
                 after = self._mark_undone(tx, batch, viewer)
                 return UndoResult(batch=after, by=None if by is None else by.id, memories=(), entries=entries)
+            if batch.kind is BatchKind.REGISTERED or tx.repo_changes(batch.id):
+                by, repos, warnings = repos_undo.revert(tx, self._journal, self._clock, batch, viewer, why)
+                after = self._mark_undone(tx, batch, viewer)
+                done_by = None if by is None else by.id
+                return UndoResult(batch=after, by=done_by, memories=(), repos=tuple(repos), warnings=tuple(warnings))
+            if batch.script is not None:
+                by = setup_script_undo.revert(tx, self._journal, self._clock, batch, viewer, why)
+                after = self._mark_undone(tx, batch, viewer)
+                return UndoResult(batch=after, by=None if by is None else by.id, memories=())
+            if tx.profile_changes(batch.id):
+                return self._restore_profiles(tx, batch, viewer, why)
             parts, forgotten = _stored_preimages(tx, batch, only)
             changed = _select_restorable(tx, batch.kind, parts)
             self._check_permission(tx, changed, viewer)
@@ -124,7 +151,9 @@ class UndoService:
 
         done = self._store.write(undo_batch, deadline)
         self._written()
-        return replace(done, warnings=tuple(self._config_undo.finish(reverted)))
+        if done.profiles:
+            self._agents_changed()
+        return replace(done, warnings=(*done.warnings, *self._config_undo.finish(reverted)))
 
     def drop(self, batch: BatchId, viewer: Viewer) -> None:
         """Permanently removes the journal of a batch, so that it can no longer be undone."""
@@ -162,6 +191,11 @@ class UndoService:
         return UndoResult(
             batch=after, by=None if tx.batch(by) is None else by, memories=tuple(one.memory for one in parts)
         )
+
+    def _restore_profiles(self, tx: Transaction, batch: Batch, viewer: Viewer, why: Clean | None) -> UndoResult:
+        by, agents = profile_undo.revert(tx, self._journal, batch, viewer, self._lead_sees, why)
+        after = self._mark_undone(tx, batch, viewer)
+        return UndoResult(batch=after, by=None if by is None else by.id, memories=(), profiles=tuple(agents))
 
     def _mark_undone(self, tx: Transaction, batch: Batch, viewer: Viewer, *, is_whole: bool = True) -> Batch:
         """Stores that a batch was reverted, if completely, and that the batch which it reverted counts again."""

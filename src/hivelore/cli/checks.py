@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ _ON_A_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "f
 _TRY_AGAIN = "Fix this, then run 'hivelore doctor' again. A temporary error needs no action."
 _RESTART = "Run 'hivelore stop' and 'hivelore start'."
 _CLOCK_SLACK = timedelta(hours=1)
+_MOST_FOLDERS = 100
 
 
 class Level(StrEnum):
@@ -182,6 +184,14 @@ def configuration(report: Mapping[str, Any]) -> Iterator[Finding]:
         yield warning("env files", what, " ".join(filter(None, remedies)))
     else:
         yield ok("env files", f"{counted(report['lines'], 'line')} in order")
+    if report["unknownRepoCount"]:
+        shown = ", ".join(report["unknownRepos"][:MOST_SHOWN])
+        count = counted(report["unknownRepoCount"], "repository", "repositories")
+        yield warning(
+            "configuration",
+            f"There are entries of {count} not registered any more: {shown}.",
+            "'hivelore config list --scope repo' shows them. Delete them, or undo the removal of the repository.",
+        )
 
 
 def files(found: Sequence[Exposed]) -> Finding:
@@ -384,6 +394,105 @@ def indexes(repairs: Sequence[str]) -> Finding:
     if repairs:
         return warning("indexes", " ".join(repairs), "Run 'hivelore doctor' again in a few minutes.")
     return ok("indexes", "complete")
+
+
+def own_folders(workspace: Path) -> Sequence[Path]:
+    """Return the personal folders of 'workspace prepare --own-folder'."""
+    try:
+        with os.scandir(workspace / "agents") as found:
+            return sorted(Path(one.path) for one in islice(found, _MOST_FOLDERS) if one.is_dir(follow_symlinks=False))
+    except OSError:
+        return ()
+
+
+def workspace_folder(workspace: Path, *, runs: bool) -> Finding:
+    """Check the folders that agents work in. ``runs``: 'workspace prepare' runs start-up files here."""
+    own = own_folders(workspace)
+    needed = [workspace / "shared/memory", *(one / "memory" for one in own or (workspace / "personal",))]
+    if runs:
+        needed.append(workspace / "repos")
+    missing = [str(one.relative_to(workspace)) for one in needed if not one.is_dir()]
+    if missing:
+        what = f"{workspace} has no {', '.join(missing[:MOST_SHOWN])}."
+        remedy = "Run 'hivelore workspace prepare', with --own-folder for a folder in 'agents'."
+        return warning("workspace", what, remedy)
+    folders = [*needed, workspace / "personal/memory", workspace / "repos"]
+    closed = {str(one): None for one in folders if one.is_dir() and not os.access(one, os.W_OK | os.X_OK)}
+    if closed:
+        what = f"{', '.join(list(closed)[:MOST_SHOWN])} cannot be written to."
+        return error("workspace", what, "Make them yours (chown).")
+    return ok("workspace", f"{workspace} can be written to")
+
+
+def start_up_file(folder: Path, *, runs: bool) -> Finding:
+    """Check the file of a folder that prepares the machine of an agent. ``runs``: it is run."""
+    from hivelore.integrations import start_up_files
+
+    try:
+        found = start_up_files.find(folder)
+        edits = () if found is None else start_up_files.edited(found)
+    except HiveloreError as problem:
+        return error("start-up file", str(problem), _TRY_AGAIN)
+    except OSError as problem:
+        return error("start-up file", f"It cannot be read ({problem.strerror}).", _TRY_AGAIN)
+    how = "'hivelore workspace prepare' runs it" if runs else "HIVELORE_RUN_SETUP_SCRIPTS is off, so it is not run"
+    if found is None:
+        return ok("start-up file", f"none in {folder}; {how}")
+    if edits:
+        return warning(
+            "start-up file",
+            f"{found.path} was edited in {counted(len(edits), 'setup script')}, which 'workspace prepare' replaces.",
+            "Run 'hivelore setup-script sync' to propose the edit. If it is proposed already, decide it.",
+        )
+    if kept := start_up_files.kept_edits(folder):
+        return warning(
+            "start-up file",
+            f"{counted(len(kept), 'edit')} in {folder} could not be proposed, such as {kept[0].name}.",
+            "Look at them ('hivelore setup-script set' changes a script), and delete them.",
+        )
+    return ok("start-up file", f"{found.path}; {how}")
+
+
+def clones(workspace: Path, repos: Sequence[Mapping[str, Any]], git: str | None) -> Finding:
+    """Check the clones of a workspace for agents. ``repos``: those that every machine clones; ``git``: the program on
+    the PATH."""
+    if not repos or not (workspace / "repos").is_dir():
+        return ok("clones", f"none are needed in {workspace}")
+    if git is None:
+        return warning("clones", "Repositories cannot be cloned: git is not on your PATH.", "Install git.")
+    missing: list[str] = []
+    for name in sorted(str(one["name"]) for one in repos):
+        clone = workspace / "repos" / name
+        if clone.is_symlink() or (clone.exists() and not (clone / ".git").is_dir()):
+            what = f"{clone} is in the place of a clone."
+            return warning("clones", what, "Move it away, then run 'hivelore repo sync'.")
+        if not clone.exists():
+            missing.append(name)
+    if missing:
+        shown = ", ".join(missing[:MOST_SHOWN])
+        what = f"{counted(len(missing), 'repository', 'repositories')} not cloned in {workspace}: {shown}."
+        return warning(
+            "clones", what, "Run 'hivelore repo sync', or switch that off: 'hivelore repo update NAME --no-auto'."
+        )
+    return ok("clones", f"{counted(len(repos), 'clone')} in {workspace}")
+
+
+def profile_files(left_over: Sequence[str], prepared: Sequence[str], problems: Mapping[str, str]) -> Iterator[Finding]:
+    """``left_over``: files that no session uses, and that were not restored; ``prepared``: those that wait for a
+    session; ``problems``: with their remedies."""
+    if left_over:
+        yield warning(
+            "profile files",
+            f"{', '.join(left_over)} contain the profile of an agent, but no session uses them any more.",
+            "Start a session of the agent program, or run 'hivelore setup PROGRAM --no-profile'. Both restore files.",
+        )
+    for problem, remedy in problems.items():
+        yield warning("profile files", problem, remedy)
+    if prepared:
+        what = f"{', '.join(prepared)} contain the profile of an agent for its next session, and come back after it."
+        yield ok("profile files", what)
+    elif not left_over and not problems:
+        yield ok("profile files", "nothing is left over")
 
 
 def folders(status: Mapping[str, Any]) -> Finding:

@@ -20,7 +20,7 @@ _SLOW = 600.0
 
 
 def _scope(one: Json) -> str:
-    return one["scope"] if one["scopeId"] is None else f"{one['scope']} {one['scopeId']}"
+    return one["scope"] if one["scopeId"] is None else f"{one['scope']} {one['scopeName'] or one['scopeId']}"
 
 
 def _overrides(one: Json) -> str:
@@ -49,9 +49,9 @@ Scope = Annotated[
 ]
 ScopeId = Annotated[
     str | None,
-    Parameter(help="Agent, by name or id (default: the one acted for), or name of the repository.", metavar="NAME"),
+    Parameter(help="Agent, by name or id (default: the one acted for), or repository, by name or id.", metavar="NAME"),
 ]
-Repo = Annotated[str | None, Parameter(help="Repository, by name.", metavar="NAME")]
+Repo = Annotated[str | None, Parameter(help="Repository, by name or id.", metavar="NAME")]
 Entry = Annotated[str, Parameter(name="id", help="Id of the entry.")]
 
 app = App(name="config", help="Configuration of agents: list, set, delete, reveal, history, env, rotate-key.")

@@ -32,7 +32,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Files": {
         "index": ("transfer:index", "Index text files and folders of them."),
-        "import": ("transfer:import_file", "Import memories from a file, or from an agent program."),
+        "import": ("transfer:import_file", "Import memories, or the agents of Agent Swarm."),
         "export": ("transfer:export_file", "Export all memories as JSON lines."),
     },
     "Operations": {
@@ -47,6 +47,9 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Agent programs": {
         "setup": ("setup:setup", "Set up Hivelore in an agent program."),
         "unsetup": ("setup:unsetup", "Remove Hivelore from agent programs."),
+        "workspace": ("workspace:app", "The workspace of an agent: prepare."),
+        "setup-script": ("setup_scripts:app", "Setup scripts: show, set, history, diff, restore, sync."),
+        "prompt": ("agents:prompt", "Print the system prompt of an agent."),
         "teach": ("setup:teach", "Print instructions that teach an agent to use its memory."),
     },
     "Service": {
@@ -61,7 +64,8 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Housekeeping": {
         "review": ("review:app", "Proposals of agents: list, show, accept, reject, merge."),
         "config": ("configuration:app", "Configuration of agents and its secrets: list, set, reveal, env."),
-        "agent": ("agents:app", "Agents and their keys: add, list, revoke."),
+        "repo": ("repos:app", "Repositories of the swarm and their clones: list, add, sync."),
+        "agent": ("agents:app", "Agents, their keys and profiles: add, list, show, edit, restore."),
         "move": ("migrate:move", "Copy everything to another database, SQLite or PostgreSQL."),
         "undo": ("maintenance:undo", "Undo a change: all of it or nothing."),
         "batches": ("maintenance:batches", "List changes that can be undone, newest first."),
@@ -72,7 +76,19 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """By group and verb: the function, which is imported when the verb runs, and the first line of its help."""
 _DESCRIPTION = "Shared memory for coding agents. Verbs start the service on this machine when they need it."
-_TAKES_STDIN = ("remember", "recall", "edit", "observe", "import", "export", "events", "task-done", "config")
+_TAKES_STDIN = (
+    "remember",
+    "recall",
+    "edit",
+    "observe",
+    "import",
+    "export",
+    "events",
+    "task-done",
+    "config",
+    "repo",
+    "setup-script",
+)
 
 
 def run(argv: Sequence[str]) -> int:

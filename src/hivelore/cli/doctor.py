@@ -88,6 +88,12 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
         yield ok("settings", "valid")
     yield checks.files(exposed(home, settings.database_path))
     yield checks.encryption_keys(home, is_given=bool(settings.encryption_keys))
+    workspace = settings.workspace_folder
+    if workspace.is_dir():
+        yield checks.workspace_folder(workspace, runs=settings.run_setup_scripts)
+        for folder in (workspace, *checks.own_folders(workspace)):
+            yield checks.start_up_file(folder, runs=settings.run_setup_scripts)
+    yield from _profile_files(home)
     if settings.embedder is Embedder.LOCAL:
         yield checks.run_check("model", "intact", lambda: _load_model(home), _REINSTALL)
     if owner is None and settings.embedder is not Embedder.NONE:
@@ -100,6 +106,17 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
             yield from _checked(lambda: _check_database(home), _RESTORE)
         else:
             yield missing
+
+
+def _profile_files(home: Path) -> Iterator[Finding]:
+    from hivelore.hooks.profile_files import NOTES, left_over
+
+    found = [left_over(program, str(home)) for program in NOTES]
+    yield from checks.profile_files(
+        list(dict.fromkeys(name for one in found for name in one.names)),
+        list(dict.fromkeys(name for one in found for name in one.prepared)),
+        {problem.what: problem.remedy for one in found for problem in one.problems},
+    )
 
 
 def _load_model(home: Path) -> list[str]:
@@ -177,7 +194,7 @@ def _answers(client: Client) -> Iterator[Finding]:
         yield error("access", str(problem), f"Check HIVELORE_URL and {given}.")
         return
     yield ok("access", f"{client.url} accepts the key of {me['name'] or 'the operator'}")
-    for facts in (_status, _failed, _clock):
+    for facts in (_status, _failed, _clock, _clones):
         try:
             yield from facts(client)
         except HiveloreError as problem:  # The other checks run all the same.
@@ -211,6 +228,13 @@ def _failed(client: Client) -> Iterator[Finding]:
 def _clock(client: Client) -> Iterator[Finding]:
     newest = client.call("GET", "/api/memory", query={"limit": 1})["memories"]
     yield checks.clock(datetime.fromisoformat(newest[0]["createdAt"]) if newest else None, now())
+
+
+def _clones(client: Client) -> Iterator[Finding]:
+    from hivelore.cli.repos import auto_cloned
+    from hivelore.runtime.settings import load
+
+    yield checks.clones(load().workspace_folder, list(auto_cloned(client)), shutil.which("git"))
 
 
 def _checked(check: Callable[[], dict[str, Any]], remedy: str) -> Iterator[Finding]:

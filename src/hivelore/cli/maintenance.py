@@ -49,9 +49,12 @@ def undo(
     """
     body = {"id": which, "reason": reason}
     done = call("POST", "/api/undo", agent=agent, operator=True, body=body, timeout=_SLOW)
-    restored = [*done["memories"], *done["entries"]]
+    restored = [*done["memories"], *done["entries"], *done["repos"], *done["profiles"]]
     short = output.short_ids([*restored, done["by"]])
-    output.result(done, json, "Restored: ", (", ".join(short[one] for one in restored[:_SHOWN]), "bold"))
+    shown = (
+        ", ".join(short[one] for one in restored[:_SHOWN]) if done["batch"]["script"] is None else "the setup script"
+    )
+    output.result(done, json, "Restored: ", (shown, "bold"))
     if json:
         return
     if len(restored) > _SHOWN:
@@ -99,11 +102,20 @@ def batches(
         known = found["batch"]
         output.show_fields({column.head: column.read(known) for column in _BATCH_COLUMNS if column.kind != "age"})
         output.show_fields({"done": known["at"], "undone": known["undoneAt"]})
+        if known["script"] is not None:
+            output.show_fields({"setup script of": known["script"]["agent"] or "all agents"})
+            output.show_fields({"versions": f"{known['script']['before']} to {known['script']['after']}"})
+            return
         output.say()
         if found["memories"]:
             output.show_table((Column("memory", "id", "id"), Column("name")), found["memories"])
         if found["entries"]:
             output.show_table((Column("entry", "id", "id"), Column("scope"), Column("key")), found["entries"])
+        if found["repos"]:
+            output.show_table((Column("repository", "id", "id"), Column("name")), found["repos"])
+        if found["profiles"]:
+            columns = (Column("profile of", "agentId", "id"), Column("before"), Column("after"))
+            output.show_table(columns, found["profiles"])
 
 
 def maintain(

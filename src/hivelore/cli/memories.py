@@ -49,7 +49,6 @@ _LEAST_RELEVANCE = 0.05
 _PAGE = 500
 _SHOWN_PARTS = ("keyword", "vector", "prior", "recency", "access", "usefulness", "update")
 """Parts of a score that `recalls` shows; the other parts follow from them."""
-_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 Id = Annotated[str, Parameter(name="id", help="Id of the memory.")]
 
@@ -301,15 +300,7 @@ def diff(
     Example: hivelore diff ID 1 1
     """
     found = call("GET", f"{_path(memory)}/diff", agent=agent, query={"from": older, "to": newer})
-    if json:
-        output.print_json(found)
-        return
-    if not found["fields"]:
-        output.note(f"Versions {found['from']} and {found['to']} are the same.")
-    for name, text in found["fields"].items():
-        output.say((name, "bold"))
-        for line in text.split("\n"):
-            output.say((line, _DIFF_STYLES.get(line[:1], "")))
+    output.difference(found, json)
 
 
 def list_memories(

@@ -49,6 +49,9 @@ class Column(NamedTuple):
         return self.missing if value is None else value
 
 
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
 def now() -> datetime:
     """Return the current time; the only place where the command line reads a clock."""
     return datetime.now(UTC)
@@ -144,6 +147,19 @@ def show_table(columns: Sequence[Column], rows: Sequence[Json], title: Callable[
 
     lines = [[cell(*each) for each in zip(columns, line, strict=True)] for line in values]
     table([column.head for column in columns], lines, [] if title is None else [title(row) for row in rows])
+
+
+def difference(found: Json, as_json: bool) -> None:
+    """Print the difference between two versions."""
+    if as_json:
+        print_json(found)
+        return
+    if not found["fields"]:
+        note(f"Versions {found['from']} and {found['to']} are the same.")
+    for name, text in found["fields"].items():
+        say((name, "bold"))
+        for line in text.split("\n"):
+            say((line, _DIFF_STYLES.get(line[:1], "")))
 
 
 def short_ids(ids: Iterable[str | None]) -> dict[str | None, str]:

@@ -14,6 +14,10 @@ _REVIEW = "/api/review"
 Id = Annotated[str, Parameter(name="id", help="Id of the proposal.")]
 Reason = Annotated[str | None, Parameter(help="Reason; the proposing agent can read it.", metavar="TEXT")]
 
+Kind = Literal[
+    "contradiction", "sharing", "operational", "duplicate", "supersession", "update", "subject", "setup-script"
+]
+
 app = App(name="review", help="Proposals of agents: list, show, accept, reject, merge.")
 
 
@@ -21,7 +25,9 @@ app = App(name="review", help="Proposals of agents: list, show, accept, reject, 
 def list_proposals(
     *,
     status: Literal["open", "decided", "all"] = "open",
-    kind: Literal["contradiction", "sharing", "operational", "duplicate", "supersession", "update", "subject"]
+    kind: Literal[
+        "contradiction", "sharing", "operational", "duplicate", "supersession", "update", "subject", "setup-script"
+    ]
     | None = None,
     order: Literal["harm", "newest"] | None = None,
     limit: Limit100 = 20,
@@ -39,12 +45,16 @@ def list_proposals(
     short = output.short_ids(group["memory"] for group in groups.values())
 
     def group_title(proposal: Json) -> str:
-        group = groups[proposal["id"]]
+        group = groups.get(proposal["id"])
+        if group is None:
+            return _describe_script(proposal["script"])
         number = counted(group["others"] + 1, "proposal")
         return f"{output.shortened(names[group['memory']], 60)} ({short[group['memory']]}, {number})"
 
     def about(proposal: Json) -> str:
         memories = [one["id"] for one in proposal["memories"]]
+        if proposal["script"] is not None:
+            return _describe_script(proposal["script"])
         if groups:
             memories.remove(groups[proposal["id"]]["memory"])
         return " / ".join(output.shortened(names.get(memory, memory), 60) for memory in memories)
@@ -61,6 +71,10 @@ def list_proposals(
     )
     more, title = "--limit shows up to 100, --after continues", group_title if groups else None
     output.page(answer, "proposals", json, columns, empty=empty, more=more, title=title)
+
+
+def _describe_script(script: Json) -> str:
+    return "global setup script" if script["agent"] is None else f"setup script of {script['agent']}"
 
 
 def _status(proposal: Json) -> str:
@@ -81,6 +95,10 @@ def show(proposal: Id, /, *, agent: Reviewer = None, json: AsJson = False) -> No
     _show_proposal(found)
     for concerned, memory in zip(found["memories"], detail["memories"], strict=True):
         _show_memory(memory, concerned["version"] if found["decided"] is None else None)
+    if detail["script"] is not None:
+        output.say()
+        output.say((f"{_describe_script(found['script'])}, version {found['script']['version']}", "bold"))
+        output.say(detail["script"]["diff"] or "It says the same already.")
 
 
 @app.command
@@ -88,7 +106,8 @@ def accept(proposal: Id, /, *, reason: Reason = None, agent: Reviewer = None, js
     """Apply a proposal.
 
     For a contradiction, the older memory loses confidence. For a duplicate, the two memories become one. For an update,
-    the older memory ends when the newer one begins. For a subject, all memories get it.
+    the older memory ends when the newer one begins. For a subject, all memories get it. A setup script gets the
+    proposed text.
 
     Example: hivelore review accept ID --reason "measured it"
     """

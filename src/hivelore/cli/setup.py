@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from hivelore.api.registry import TOOLS
-from hivelore.cli import connection, output
+from hivelore.cli import connection, exits, output
 from hivelore.cli.options import AsJson
 from hivelore.core.capabilities import DEFAULT
 from hivelore.errors import Broken, Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.hooks import install
+from hivelore.hooks.profile_files import Problem, Released, release
 from hivelore.integrations import canary, installer, workspaces
 from hivelore.integrations.installer import Plan
 from hivelore.integrations.location import Place, commands, place
@@ -46,18 +47,29 @@ def setup(
             help="Ask agents for lessons when they learned something and stored nothing (default: as before).",
         ),
     ] = None,
+    profile_files: Annotated[
+        bool | None,
+        Parameter(
+            name="--profile",
+            negative="--no-profile",
+            help="Replace SOUL.md, IDENTITY.md and your CLAUDE.md or AGENTS.md by the profile of the agent during a "
+            "session (default: as before, at first no).",
+        ),
+    ] = None,
     dry_run: DryRun = False,
     json: AsJson = False,
-) -> None:
+) -> int:
     """Set up Hivelore in an agent program.
 
     This installs hooks, tools and instructions. Then it writes a test memory through them, finds it and forgets it.
-    Running it again updates only outdated files. 'hivelore unsetup' removes everything.
+    Running it again updates only outdated files. 'hivelore unsetup' removes everything. The exit code is 7 if
+    --no-profile could not restore a file.
 
     Example: hivelore setup claude-code
     """
     home = endpoint.home()
-    target, receipts, orders = TARGETS[program], Receipts(home), commands(home)
+    target, receipts = TARGETS[program], Receipts(home)
+    orders = commands(home, profile_files=profile_files)
 
     def plan(where: Place) -> Plan:
         return installer.plan_setup(program, where.project, target.parts(where, orders), receipts)
@@ -67,7 +79,7 @@ def setup(
     planned = plan(where)
     if dry_run:
         _show_plans([planned], as_json=json)
-        return
+        return 0
     was_running = launcher.running(home) is not None
     moved = workspace is not None and workspaces.choose(home, workspace)
     url = launcher.ensure(home)
@@ -76,8 +88,10 @@ def setup(
         injects = bool(client.call("GET", "/api/status")["promptTokens"])
     planned = plan(where)
     with _reporting_unwritable_files():
-        install.copy_to(home, nudge=nudge)
+        install.copy_to(home, nudge=nudge, profile_files=profile_files)
         nudges = install.nudges(home)
+    released = release(program, str(home), url) if profile_files is False else Released()
+    code = exits.LEFT_OUT if released.failures else 0
     installer.set_up(planned, receipts)
     hook = hook_of(program, orders) if injects else None
     try:
@@ -93,10 +107,12 @@ def setup(
                 "tried": True,
                 "workspace": files,
                 "nudge": nudges,
+                "profileFiles": orders.profile_files,
+                **_released_as_json(released),
                 "next": target.afterwards,
             }
         )
-        return
+        return code
     _show_changes(planned, f"{target.title} is set up{_for_project(planned.receipt)}.")
     steps = "written, found, injected and forgotten" if hook is not None else "written, found and forgotten"
     output.say(f"Tested with the service at {url}: a memory was {steps}.")
@@ -104,11 +120,18 @@ def setup(
         output.say("Prompts get no memories: HIVELORE_PROMPT_TOKENS of the service is 0.")
     if nudges and program in NUDGED:
         output.say("An agent that learned something and stored nothing is asked for lessons, once in a session.")
+    if orders.profile_files:
+        output.say(
+            "During a session, the profile of the agent replaces SOUL.md and IDENTITY.md in the workspace, and your "
+            "CLAUDE.md or AGENTS.md. They come back afterwards."
+        )
+    _show_released(released)
     if where.workspace is not None:
         output.say(f"Files in {where.workspace}/personal/memory and .../shared/memory become memories.")
     if moved and was_running:
         output.say("The service uses this folder after 'hivelore stop' and 'hivelore start'.")
     output.say(target.afterwards)
+    return code
 
 
 def unsetup(
@@ -120,11 +143,12 @@ def unsetup(
     ] = None,
     dry_run: DryRun = False,
     json: AsJson = False,
-) -> None:
+) -> int:
     """Remove Hivelore from agent programs.
 
     Files are restored to their state before setup. From files that were edited since, only Hivelore's entries are
-    removed, and shown. Memories stay, and the service runs until 'hivelore stop'.
+    removed, and shown. Memories stay, and the service runs until 'hivelore stop'. If a file that contains the profile
+    of an agent cannot be restored, the program stays set up, and the exit code is 7.
 
     Example: hivelore unsetup claude-code
     """
@@ -141,22 +165,33 @@ def unsetup(
     plans = [installer.plan_undoing(receipt) for receipt in selected]
     if dry_run:
         _show_plans(plans, as_json=json)
-        return
-    for plan in plans:
+        return 0
+    url = endpoint.given_url() or launcher.running(home)
+    # Before the hooks are removed, which restore files that cannot be restored now.
+    released = _release([plan.receipt.program for plan in plans], home, url)
+    undone = [plan for plan in plans if not released[plan.receipt.program].failures]
+    for plan in undone:
         installer.undo(plan, receipts)
+    again = _release([plan.receipt.program for plan in undone], home, url)  # Of sessions that started meanwhile.
+    together = _together([*released.values(), *again.values()])
     if not receipts.all():
         with _reporting_unwritable_files():
             install.remove_from(home)
     if json:
-        output.print_json({"undone": [_plan_as_json(plan) for plan in plans]})
-        return
-    for plan in plans:
+        output.print_json({"undone": [_plan_as_json(plan) for plan in undone], **_released_as_json(together)})
+        return exits.LEFT_OUT if together.failures else 0
+    for plan in undone:
         title = TARGETS[plan.receipt.program].title
         _show_changes(plan, f"Hivelore was removed from {title}{_for_project(plan.receipt)}.")
         for change in plan.changes:
             if change.path in plan.edited:
                 output.say(f"{change.path} was changed since it was set up. This was removed:")
                 output.say(change.diff().rstrip("\n"))
+    _show_released(together)
+    for plan in plans:
+        if plan not in undone:
+            output.note(f"{TARGETS[plan.receipt.program].title} stays set up. Run 'hivelore unsetup' again.")
+    return exits.LEFT_OUT if together.failures else 0
 
 
 def teach(*, short: Annotated[bool, Parameter(help="Three lines, for a CLAUDE.md or AGENTS.md.")] = False) -> None:
@@ -233,6 +268,38 @@ def _show_changes(plan: Plan, headline: str) -> None:
         output.say(f"  {_describe_change(change):8} {change.path}")
     if not plan.changes:
         output.say("  Nothing had to be changed.")
+
+
+def _release(programs: Sequence[str], home: Path, url: str | None) -> dict[str, Released]:
+    return {program: release(program, str(home), url) for program in dict.fromkeys(programs)}
+
+
+def _together(each: Sequence[Released]) -> Released:
+    """Joins the results of programs, which have files in common."""
+    joined = Released()
+    joined.names = list(dict.fromkeys(name for one in each for name in one.names))
+    joined.failures = _distinct([problem for one in each for problem in one.failures])
+    joined.kept = _distinct([problem for one in each for problem in one.kept])
+    return joined
+
+
+def _distinct(problems: Sequence[Problem]) -> list[Problem]:
+    return list({str(one): one for one in problems}.values())
+
+
+def _released_as_json(released: Released) -> dict[str, Any]:
+    return {
+        "restored": released.names,
+        "notRestored": [str(one) for one in released.failures],
+        "kept": [str(one) for one in released.kept],
+    }
+
+
+def _show_released(released: Released) -> None:
+    for name in released.names:
+        output.say(f"{name} is as it was before the profile of an agent replaced it.")
+    for problem in (*released.failures, *released.kept):
+        output.note(str(problem))
 
 
 def _describe_change(change: Change) -> str:

@@ -19,6 +19,7 @@ from hivelore.errors import HiveloreError, Invalid
 from hivelore.local import endpoint, private_files
 from hivelore.memories import model
 from hivelore.memories.drafts import Draft
+from hivelore.transfer.agent_swarm.detection import is_database
 from hivelore.transfer.files import Skipped, find_files, read_draft, resolve_path
 from hivelore.transfer.jsonl import ImportReport, export, fingerprint, import_lines
 
@@ -68,22 +69,27 @@ def index(
 
 
 def import_file(
-    file: Annotated[str, Parameter(help="File of JSON lines, - for stdin, or claude-code or codex.")],
+    file: Annotated[
+        str, Parameter(help="File of JSON lines, - for stdin, claude-code or codex, or a database of Agent Swarm.")
+    ],
     /,
     *,
     project: Annotated[str | None, Parameter(help="With a program: only this project.")] = None,
     since: Annotated[str | None, Parameter(help="With a program: only data since then, like 2026-01-31, 30d.")] = None,
-    dry_run: Annotated[bool, Parameter(help="With a program: show the memories and store nothing.")] = False,
+    dry_run: Annotated[bool, Parameter(help="With a program or a database: show the result, store nothing.")] = False,
     agent: ActingAgent = None,
     json: AsJson = False,
 ) -> int:
-    """Import memories from a file, or from an agent program.
+    """Import memories, or the agents of Agent Swarm.
 
     Each line needs content (or text). Optional fields are id, name, createdAt (or timestamp), session, author, tags,
     scope, source, project and metadata; other fields go to the metadata. Bad lines are reported and skipped. Importing
     the same file again changes nothing, so an interrupted import can be run again.
 
     With claude-code or codex, summaries of its past sessions and its own memories are imported.
+
+    From a SQLite database of Agent Swarm, agents with profiles and setup scripts, repositories and configuration are
+    imported. Nothing that exists here is changed. For operators.
 
     Example: hivelore import memories.jsonl
     """
@@ -93,8 +99,17 @@ def import_file(
 
         instant = None if since is None else parse_past(since, "since")
         return import_from_program(file, project=project, since=instant, dry_run=dry_run, agent=agent, as_json=json)
+    if file != STDIN and is_database(Path(file)):
+        # Most imports need no database.
+        from hivelore.cli.swarm_import import import_database
+
+        if (project, since, agent) != (None, None, None):
+            raise Invalid("Leave out --project, --since and --agent with a database: it is imported as a whole.")
+        return import_database(Path(file), dry_run=dry_run, as_json=json)
     if project is not None or since is not None or dry_run:
-        raise Invalid("Use --project, --since and --dry-run with claude-code or codex, not with a file.", field="file")
+        raise Invalid(
+            "Use --project, --since and --dry-run with claude-code or codex, not with a file of lines.", field="file"
+        )
     return _import_lines(file, agent, as_json=json)
 
 

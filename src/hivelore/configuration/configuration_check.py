@@ -1,11 +1,14 @@
 """Checks keys, secrets and .env files, without changing anything."""
 
+from collections.abc import Sequence
+
 from hivelore.configuration.entry_changes import NEWEST_KEY
 from hivelore.configuration.env_reconciler import EnvReconciler
 from hivelore.configuration.keyring import Keyring, Keys
-from hivelore.configuration.model import ConfigId, ConfigReport, UnreadableSecret
+from hivelore.configuration.model import ConfigEntry, ConfigId, ConfigReport, ConfigScope, UnreadableSecret
 from hivelore.configuration.rotation import NAMED, named, read_problem
 from hivelore.errors import HiveloreError
+from hivelore.repos.model import RepoId
 from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore
 
@@ -19,8 +22,8 @@ class ConfigurationCheck:
         self._reconciler = reconciler
 
     def check(self) -> ConfigReport:
-        """Reads every secret, and compares every line of the .env files of this workspace. Lines of others are
-        checked for being late."""
+        """Reads every secret, compares every line of the .env files of this workspace, and looks for entries of
+        repositories that are not registered. Lines of others are checked for being late."""
         with self._store.read() as view:
             encrypts = view.setting(NEWEST_KEY)
         keys = Keys({}, None, "")
@@ -32,6 +35,7 @@ class ConfigurationCheck:
         except HiveloreError as error:
             problem = str(error)
         secrets, wrong, unreadable = self._read_secrets(keys)
+        unknown = self._find_unknown_repos()
         lines, found = self._reconciler.differences()
         with self._store.read() as view:
             problems = [*found, *self._reconciler.late(view, EVERYTHING.visibility, NAMED, only_others=True)]
@@ -44,7 +48,23 @@ class ConfigurationCheck:
             lines=lines,
             problem_count=len(problems),
             problems=tuple(problems[:NAMED]),
+            unknown_repo_count=len(unknown),
+            unknown_repos=tuple(unknown[:NAMED]),
         )
+
+    def _find_unknown_repos(self) -> Sequence[str]:
+        """Returns the ids of repositories that have entries and are not registered."""
+        found: list[str] = []
+        last: ConfigEntry | None = None
+        while True:
+            with self._store.read() as view:
+                page = view.config_entries(EVERYTHING.visibility, _PAGE, scope=ConfigScope.REPO, after=last)
+                repos = dict.fromkeys(one.entry.place.scope_id for one in page)
+                unknown = [one for one in repos if one not in found[-1:] and view.repo(RepoId(one)) is None]
+            found += unknown
+            if not page:
+                return found
+            last = page[-1].entry
 
     def _read_secrets(self, keys: Keys) -> tuple[int, int, tuple[UnreadableSecret, ...]]:
         """Returns the number of secrets, the number of those that cannot be read, and the first of these."""

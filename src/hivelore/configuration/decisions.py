@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hivelore.configuration.model import (
+    MASK,
     MAX_BYTES,
     MAX_ENTRIES,
     MAX_KEPT,
     MAX_LINES,
+    VALUE_BYTES,
     ConfigEntry,
     ConfigScope,
     ConfigVersion,
@@ -18,7 +20,7 @@ from hivelore.configuration.model import (
 )
 from hivelore.configuration.names import redirects
 from hivelore.core.agents import Role, Viewer
-from hivelore.errors import Conflict, Forbidden
+from hivelore.errors import Conflict, Forbidden, Invalid, Stale, TooLarge
 from hivelore.search.model import Visibility
 
 _PRECEDENCE = tuple(ConfigScope)
@@ -194,3 +196,28 @@ def changed_fields(before: ConfigVersion | None, after: ConfigVersion, *, is_sam
         ("description", before.description != after.description),
     )
     return tuple(name for name, differs in differing if differs)
+
+
+def check_value(value: str) -> None:
+    """Raises Invalid or TooLarge for a value that no environment variable can have, and for the mask of a secret."""
+    if value == MASK:
+        raise Invalid("This is the mask of a secret, not its value. Send the value.", field="value")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        size = None
+    if size is None:
+        raise Invalid("value has half of a surrogate pair, which is not valid Unicode.", field="value")
+    if size > VALUE_BYTES:
+        raise TooLarge(f"value has {size:,} bytes; at most {VALUE_BYTES:,}.", field="value")
+    if "\0" in value:
+        raise Invalid("value has a NUL character, which no environment variable can have.", field="value")
+
+
+def check_version(current: ConfigVersion | None, expected: int | None) -> None:
+    """Raises Stale if an entry has another version than the expected one; 0: there is no entry, None: any."""
+    number = 0 if current is None else current.number
+    if expected is not None and expected != number:
+        raise Stale(
+            f"The entry has changed since: it is at version {number}, not {expected}. Read it again.", current=number
+        )

@@ -47,7 +47,7 @@ def set_config(app: Application, request: SetConfig, call: Call) -> ConfigItem:
         env_path=request.env_path,
         description=request.description,
     )
-    return app.configuration.set(place, setting, call.viewer, call.deadline)
+    return app.configuration.set(place, setting, call.viewer, call.deadline, version=request.version)
 
 
 def delete_config(app: Application, request: NamedConfig, call: Call) -> DeletedConfig:

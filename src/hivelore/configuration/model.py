@@ -14,7 +14,6 @@ ConfigId = NewType("ConfigId", str)
 MASK = "********"
 """Stands for the value of a secret."""
 KEY_LENGTH = 200
-REPO_BYTES = 200
 VALUE_BYTES = 32_768
 DESCRIPTION_BYTES = 1_000
 PATH_BYTES = 1_000
@@ -42,10 +41,11 @@ class ConfigScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The scope of an entry and its agent or repository; empty for global scope."""
+    """The scope of an entry and its agent or repository."""
 
     scope: ConfigScope
     scope_id: str = ""
+    """The id of the agent or repository; empty for global scope."""
 
     def __post_init__(self) -> None:
         if (self.scope is ConfigScope.GLOBAL) != (not self.scope_id):
@@ -164,7 +164,9 @@ class ConfigItem(Value, frozen=True, kw_only=True, rename=json_names(updated_at=
     id: ConfigId
     scope: ConfigScope
     scope_id: str | None
-    """The id of the agent, or the name of the repository."""
+    """The id of the agent or repository."""
+    scope_name: str | None
+    """Its name. None: global scope, or a repository that is not registered any more."""
     key: str
     value: str
     """Asterisks for a secret."""
@@ -284,3 +286,7 @@ class ConfigReport(Value, frozen=True, kw_only=True):
     problem_count: int
     problems: tuple[EnvProblem, ...]
     """The first lines that are not as they should be, also of other workspaces that are due for five minutes."""
+    unknown_repo_count: int
+    """Number of repositories that have entries and are not registered."""
+    unknown_repos: tuple[str, ...]
+    """The first of their ids."""

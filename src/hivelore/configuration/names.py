@@ -76,7 +76,7 @@ _ADDRESS_ENDINGS = ("_BASE_URL", "_ENDPOINT")
 def check_key(key: str) -> str:
     """Returns the key. Raises Invalid unless it can be a variable of an agent's process. No error repeats a key that
     may be a secret."""
-    if _may_be_secret(key):
+    if may_be_secret(key):
         raise Invalid(
             "The key looks like a secret. A key is the name of the variable, like API_TOKEN; send the secret as value.",
             field="key",
@@ -110,6 +110,6 @@ def redirects(key: str) -> bool:
     return is_address or is_like_them or name in _REDIRECTING
 
 
-def _may_be_secret(key: str) -> bool:
+def may_be_secret(key: str) -> bool:
     """Returns True for a known kind of token, and for a long word with digits: names separate words by underscores."""
     return bool(find(key)) or any(len(_DIGIT.findall(word)) >= _LEAST_DIGITS for word in _WORD.findall(key))

@@ -27,6 +27,8 @@ _NO_STORE = (("Cache-Control", "no-store"),)
 _SHOWN_BYTES = 50_000
 """Bytes of values that the tool get-config shows, approximately: its answer takes room in the context of an agent."""
 
+_VERSION = "Raises Stale for another content unless this is the current version; 0: there is no entry."
+
 
 class ListConfig(Request, frozen=True, kw_only=True):
     scope: ConfigScope | None = None
@@ -40,11 +42,12 @@ class SetConfig(Request, frozen=True):
     value: Annotated[str, Meta(description="At most 32,768 bytes of UTF-8.")]
     scope: ConfigScope = ConfigScope.AGENT
     scope_id: Annotated[
-        str | None, Meta(description="Agent, by id or name (default: the caller), or the name of a repository.")
+        str | None, Meta(description="Agent, by id or name (default: the caller), or repository, by id or name.")
     ] = None
     is_secret: Annotated[bool | None, Meta(description="Default: as it is; false for a new entry.")] = None
     env_path: Annotated[str | None, Meta(description="Empty: no file. Default: as it is.")] = None
     description: Annotated[str | None, Meta(description="Empty: none. Default: as it is.")] = None
+    version: Annotated[int, Meta(ge=0, le=2**31 - 1, description=_VERSION)] | None = None
 
 
 class NamedConfig(Request, frozen=True, rename=json_names(entry="id")):
@@ -52,8 +55,8 @@ class NamedConfig(Request, frozen=True, rename=json_names(entry="id")):
 
 
 class ResolveConfig(Request, frozen=True, kw_only=True, rename=json_names(agent="agentId", repo="repoId")):
-    agent: str | None = None
-    repo: str | None = None
+    agent: Annotated[str | None, Meta(description="Agent, by id or name. Default: the caller.")] = None
+    repo: Annotated[str | None, Meta(description="Repository, by id or name.")] = None
     key: Annotated[str | None, Meta(description="Only this key.")] = None
 
 

@@ -19,8 +19,6 @@ from hivelore.configuration.model import (
     MAX_BYTES,
     MAX_ENTRIES,
     PAGE,
-    REPO_BYTES,
-    VALUE_BYTES,
     ConfigChange,
     ConfigEntry,
     ConfigId,
@@ -47,9 +45,13 @@ from hivelore.core.redaction import Redactor, find
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, TooLarge
+from hivelore.identity.profile import OWN
 from hivelore.identity.service import Agents
 from hivelore.memories.model import Action
 from hivelore.memories.normalizer import clean_line
+from hivelore.repos.model import RepoId
+from hivelore.repos.service import find_repo
+from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 READS = 50
@@ -89,6 +91,15 @@ class Environment:
     withheld: Sequence[WithheldKey]
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Another version of an entry becomes current; None: it did not exist, or is deleted."""
+
+    entry: ConfigEntry
+    before: ConfigVersion | None
+    after: ConfigVersion | None
+
+
 class ConfigService:
     def __init__(
         self,
@@ -120,8 +131,8 @@ class ConfigService:
         self._random = random
 
     def place(self, scope: ConfigScope, scope_id: str | None, viewer: Viewer) -> Place:
-        """Returns the place that a caller means: agents by name or id, the caller's own without one. Raises Invalid, or
-        NotFound for an unknown agent."""
+        """Returns the place that a caller means: agents and repositories by name or id, the caller's own without one.
+        Raises Invalid, or NotFound for an agent or repository that is not known."""
         name = (scope_id or "").strip()
         if self._redactor.clean(name, field="scopeId") != name:
             raise Invalid("scopeId looks like a secret. Name the agent or the repository.", field="scopeId")
@@ -130,16 +141,11 @@ class ConfigService:
                 raise Invalid("Global scope has no scopeId. Leave it out, or use scope agent or repo.", field="scopeId")
             return Place(scope)
         if scope is ConfigScope.AGENT:
-            if not name and viewer.agent is None:
-                raise Invalid("Say which agent: its name or id as scopeId.", field="scopeId")
-            return Place(scope, self._agents.agent(AgentId(name)).id if name else str(viewer.agent))
-        is_printable = bool(name) and name.isprintable()  # No surrogates, which have no bytes.
-        if not is_printable or len(name.encode()) > REPO_BYTES:
-            raise Invalid(
-                f"Say which repository: its name as scopeId, 1 to {REPO_BYTES} bytes, printable.",
-                field="scopeId",
-            )
-        return Place(scope, name)
+            return Place(scope, self._agents.find(name or OWN, viewer, "scopeId").id)
+        if not name:
+            raise Invalid("Say which repository: its name or id as scopeId.", field="scopeId")
+        with self._store.read() as view:
+            return Place(scope, find_repo(view, name).id)
 
     def list_entries(
         self,
@@ -163,24 +169,36 @@ class ConfigService:
             if after is not None and (last is None or not decisions.may_see(seen, last.place)):
                 raise invalid_cursor()
             found = view.config_entries(seen, limit + 1, place=place, scope=scope, after=last)
-        page = _cut(found, limit)
+            page = _cut(found, limit)
+            names = _names(view, page)
+        items = [ConfigItem(**_fields(one, names)) for one in page]
         problems: Sequence[EnvProblem] = ()
         if after is None and decisions.may_write_files(viewer):
             with self._store.read(deadline, sees=seen) as view:
                 problems = self._reconciler.late(view, seen, _PROBLEMS)
-        return EntryPage([item(one) for one in page], page[-1].entry.id if len(page) < len(found) else None, problems)
+        return EntryPage(items, page[-1].entry.id if len(page) < len(found) else None, problems)
 
-    def set(self, place: Place, setting: Setting, viewer: Viewer, deadline: float | None = None) -> ConfigItem:
+    def set(
+        self,
+        place: Place,
+        setting: Setting,
+        viewer: Viewer,
+        deadline: float | None = None,
+        *,
+        version: int | None = None,
+    ) -> ConfigItem:
         """Sets an entry and returns it, with a warning if a value in clear looks like a secret or a file could not be
         written. The same content again changes nothing. Raises Forbidden, Invalid, or Conflict if the encryption key is
-        missing or the file cannot be written."""
+        missing or the file cannot be written.
+
+        ``version``: raises Stale for another content unless this is the current version, 0 if there is no entry."""
         key = check_key(setting.key.strip())
-        _check_value(setting.value)
+        decisions.check_value(setting.value)
         path = self._env_path(setting.env_path, viewer)
         description = self._description(setting.description)
 
         def put(tx: Transaction) -> tuple[CurrentEntry, EntryChange]:
-            tx.claim(f"configuration {place.scope} {place.scope_id}".encode())
+            _claim(tx, place)
             known = tx.config_entry_at(place, key)
             last = current_version(tx, known)
             latest = next(iter(tx.config_versions(known.id, 1)), None) if known is not None else None
@@ -206,7 +224,9 @@ class ConfigService:
                 is_same = SecretReader(self._keyring).is_same(last, fresh)
                 if not decisions.changed_fields(last, fresh, is_same_value=is_same):
                     return CurrentEntry(known, last), self._writer.renew_line(tx, known, last)
-            return CurrentEntry(entry, fresh), self._change(tx, entry, last, fresh, viewer)
+            decisions.check_version(last, version)
+            (change,) = self._change(tx, [_Step(entry, last, fresh)], viewer)
+            return CurrentEntry(entry, fresh), change
 
         if not decisions.may_change(viewer, place):
             raise decisions.refused_change(place)
@@ -218,7 +238,9 @@ class ConfigService:
         warnings = [*self._writer.finish([change])]
         if not current.content.is_secret and find(f"{key}={setting.value}"):
             warnings.insert(0, _SECRET_WARNING)
-        return item(current, warning=" ".join(warnings) or None)
+        with self._store.read(deadline) as view:
+            names = _names(view, [current])
+        return ConfigItem(**_fields(current, names), warning=" ".join(warnings) or None)
 
     def delete(self, entry: ConfigId, viewer: Viewer, deadline: float | None = None) -> DeletedConfig:
         """Deletes an entry, which can be undone as long as changes are journaled. Raises NotFound and Forbidden."""
@@ -227,11 +249,31 @@ class ConfigService:
             current = self._get(tx, entry, viewer)
             decisions.permit_change(viewer, current.entry, current.content, None)
             gone = replace(current.entry, updated_at=self._clock.now(), version=None)
-            return self._change(tx, gone, current.content, None, viewer)
+            (change,) = self._change(tx, [_Step(gone, current.content, None)], viewer)
+            return change
 
         change = self._store.write(remove, deadline)
         warnings = self._writer.finish([change])
         return DeletedConfig(id=entry, key=change.entry.key, warning=" ".join(warnings) or None)
+
+    def prepare_clear(self, place: Place, viewer: Viewer) -> Callable[[Transaction], Sequence[EntryChange]]:
+        """Returns a step of a transaction that deletes all entries of a place, in one batch. What it returns is for
+        ``finish``. The step raises Forbidden."""
+
+        def remove_all(tx: Transaction) -> Sequence[EntryChange]:
+            _claim(tx, place)
+            found = tx.config_entries(EVERYTHING.visibility, MAX_ENTRIES, place=place)
+            now = self._clock.now()
+            for one in found:
+                decisions.permit_change(viewer, one.entry, one.content, None)
+            gone = [_Step(replace(one.entry, updated_at=now, version=None), one.content, None) for one in found]
+            return self._change(tx, gone, viewer)
+
+        return remove_all
+
+    def finish(self, changes: Sequence[EntryChange]) -> Sequence[str]:
+        """Does after the transaction what belongs to the changes. Returns why lines of files could not be written."""
+        return self._writer.finish(changes)
 
     def reveal(self, entry: ConfigId, viewer: Viewer, deadline: float | None = None) -> tuple[ConfigEntry, str]:
         """Returns an entry and its value, which the audit trail records. Raises NotFound, and Forbidden for a secret
@@ -288,7 +330,10 @@ class ConfigService:
     ) -> Sequence[ResolvedItem]:
         """Returns the entries that apply to an agent (None: the caller) and a repository, by key. ``key``: only this
         one."""
-        return [_resolved_item(one) for one in self._resolve(agent, repo, viewer, key, deadline)]
+        found = self._resolve(agent, repo, viewer, key, deadline)
+        with self._store.read(deadline) as view:
+            names = _names(view, [one.current for one in found])
+        return [ResolvedItem(**_fields(one.current, names), overrides=one.overrides) for one in found]
 
     def environment(
         self,
@@ -375,26 +420,21 @@ class ConfigService:
             raise TooLarge(f"description has more than {DESCRIPTION_BYTES:,} bytes.", field="description")
         return description
 
-    def _change(
-        self,
-        tx: Transaction,
-        entry: ConfigEntry,
-        before: ConfigVersion | None,
-        after: ConfigVersion | None,
-        viewer: Viewer,
-    ) -> EntryChange:
-        """Makes another version current (None: deletes the entry), with its batch and audit entry."""
-        change = self._writer.put(tx, entry, before, after)
-        is_private = entry.place.scope is ConfigScope.AGENT
-        batch = self._journal.new_batch(BatchKind.CONFIGURED, viewer, changes=1, is_private=is_private)
-        if batch is not None:
+    def _change(self, tx: Transaction, steps: Sequence[_Step], viewer: Viewer) -> Sequence[EntryChange]:
+        """Makes other versions current, with their batch and audit entries."""
+        done = [self._writer.put(tx, one.entry, one.before, one.after) for one in steps]
+        is_private = any(one.entry.place.scope is ConfigScope.AGENT for one in steps)
+        batch = self._journal.new_batch(BatchKind.CONFIGURED, viewer, changes=len(steps), is_private=is_private)
+        if batch is not None and steps:
             tx.put_batch(batch)
-            tx.put_config_changes(batch.id, [ConfigChange(entry.id, _number(before), _number(after))])
-        elif after is None:
-            tx.drop_config_entry(entry.id)
-        action = Action.FORGOTTEN if after is None else Action.CREATED if before is None else Action.EDITED
-        record_audit(tx, viewer, action, entry, self._clock.now())
-        return change
+            changes = [ConfigChange(one.entry.id, _number(one.before), _number(one.after)) for one in steps]
+            tx.put_config_changes(batch.id, changes)
+        for one in steps:
+            if batch is None and one.after is None:
+                tx.drop_config_entry(one.entry.id)
+            action = Action.FORGOTTEN if one.after is None else Action.CREATED if one.before is None else Action.EDITED
+            record_audit(tx, viewer, action, one.entry, self._clock.now())
+        return done
 
     def _get(self, view: View, entry: ConfigId, viewer: Viewer) -> CurrentEntry:
         known = view.config_entry(entry)
@@ -421,21 +461,14 @@ class ConfigService:
         return decisions.resolve(one for one in found if key in (None, one.entry.key))
 
 
-def item(current: CurrentEntry, *, warning: str | None = None) -> ConfigItem:
-    """Returns an entry as callers see it, with a secret masked."""
-    return ConfigItem(**_fields(current), warning=warning)
-
-
-def _resolved_item(one: decisions.Resolved) -> ResolvedItem:
-    return ResolvedItem(**_fields(one.current), overrides=one.overrides)
-
-
-def _fields(current: CurrentEntry) -> dict[str, Any]:
+def _fields(current: CurrentEntry, names: Mapping[Place, str | None]) -> dict[str, Any]:
+    """Returns the fields of an entry as callers see it, with a secret masked."""
     entry, content = current.entry, current.content
     return {
         "id": entry.id,
         "scope": entry.place.scope,
         "scope_id": entry.place.scope_id or None,
+        "scope_name": names[entry.place],
         "key": entry.key,
         "value": MASK if content.value is None else content.value,
         "is_secret": content.is_secret,
@@ -446,6 +479,24 @@ def _fields(current: CurrentEntry) -> dict[str, Any]:
         "version": content.number,
         "actor": content.actor,
     }
+
+
+def _names(view: View, entries: Sequence[CurrentEntry]) -> Mapping[Place, str | None]:
+    """Returns the names of the agents and repositories of entries."""
+    return {place: _name(view, place) for place in dict.fromkeys(one.entry.place for one in entries)}
+
+
+def _name(view: View, place: Place) -> str | None:
+    if place.scope is ConfigScope.GLOBAL:
+        return None
+    is_agent = place.scope is ConfigScope.AGENT
+    known = view.agent(AgentId(place.scope_id)) if is_agent else view.repo(RepoId(place.scope_id))
+    return None if known is None else known.name
+
+
+def _claim(tx: Transaction, place: Place) -> None:
+    """Makes two transactions that write entries of a place run one after the other."""
+    tx.claim(f"configuration {place.scope} {place.scope_id}".encode())
 
 
 def _number(version: ConfigVersion | None) -> int | None:
@@ -460,18 +511,3 @@ def _cut(found: Sequence[CurrentEntry], limit: int) -> Sequence[CurrentEntry]:
         if count and size > MAX_BYTES:
             return found[:count]
     return found[:limit]
-
-
-def _check_value(value: str) -> None:
-    if value == MASK:
-        raise Invalid("This is the mask of a secret, not its value. Send the value.", field="value")
-    try:
-        size = len(value.encode())
-    except UnicodeEncodeError:
-        size = None
-    if size is None:
-        raise Invalid("value has half of a surrogate pair, which is not valid Unicode.", field="value")
-    if size > VALUE_BYTES:
-        raise TooLarge(f"value has {size:,} bytes; at most {VALUE_BYTES:,}.", field="value")
-    if "\0" in value:
-        raise Invalid("value has a NUL character, which no environment variable can have.", field="value")

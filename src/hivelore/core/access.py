@@ -143,8 +143,8 @@ def proposals_visible_to(viewer: Viewer, lead_sees: LeadSees) -> ProposalFilter:
 def may_decide(viewer: Viewer, proposal: Proposal, how: Decision) -> bool:
     """Returns True if the viewer, who may see the proposal, may make this decision.
 
-    Operators may. Leads may too, except for changes of operational memories that only operators make (X19), and for
-    trust in their own text.
+    Operators may. Leads may too, except for changes of operational memories (X19) and setup scripts (X15) that only
+    operators make, and for trust in their own text.
     """
     if viewer.role is not Role.LEAD:
         return viewer.role is Role.OPERATOR
@@ -155,7 +155,7 @@ def may_decide(viewer: Viewer, proposal: Proposal, how: Decision) -> bool:
             return proposal.actor != viewer.agent
         case ProposalKind.DUPLICATE | ProposalKind.UPDATE | ProposalKind.SUBJECT:
             return True
-        case ProposalKind.OPERATIONAL:
+        case ProposalKind.OPERATIONAL | ProposalKind.SETUP_SCRIPT:
             return False
 
 

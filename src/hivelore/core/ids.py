@@ -9,6 +9,7 @@ from hivelore.core.agents import AgentId, KeyId
 from hivelore.core.jobs import JobId
 from hivelore.events.model import LoggedId
 from hivelore.memories.model import MemoryId
+from hivelore.repos.model import RepoId
 from hivelore.review.model import ProposalId
 from hivelore.search.model import RecallId
 
@@ -53,6 +54,10 @@ def batch_id(now: datetime) -> BatchId:
 
 def config_id(now: datetime) -> ConfigId:
     return ConfigId(uuid7(now))
+
+
+def repo_id(now: datetime) -> RepoId:
+    return RepoId(uuid7(now))
 
 
 def key_id() -> KeyId:

@@ -179,7 +179,7 @@ def encode_request(operation: Operation[..., Any], request: Any) -> HttpRequest:
         {
             field.encode_name: value
             for field in structs.fields(request)
-            if (value := getattr(request, field.name)) != field.default
+            if (value := getattr(request, field.name)) != field.default or field.encode_name in route.in_path
         }
     )
     version = None if route.if_match is None else given.pop(route.if_match, None)

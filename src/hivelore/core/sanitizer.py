@@ -161,6 +161,12 @@ def escape_hidden(text: str) -> str:
     return _HIDDEN_OR_FLAG.sub(_seen, text) if _SUSPECT.search(text) else text
 
 
+def show_letters(text: str) -> str:
+    """Returns the letters and digits of a text in lower case, without accents. Characters that look like ASCII ones
+    count as those."""
+    return "".join(each for each in text.translate(_PLAIN).lower() if each.isalnum())
+
+
 def sanitize_values(value: "Json") -> "Json":
     """Returns the value with all texts and names sanitized."""
     if isinstance(value, str):
@@ -178,6 +184,18 @@ def escaped_json(text: str) -> Harmless:
         text = _HIDDEN_OR_FLAG.sub(lambda found: found[0] if _belongs(found) else _json_escape(found[0]), text)
     changes = {place: _json_escape(text[place]) for place, new in _changes(text) if not new.startswith(_QUOTE)}
     return Harmless(_changed(text, changes)) if changes else Harmless(text)
+
+
+def break_marks(text: str, mark: re.Pattern[str]) -> Harmless:
+    """Sanitizes a text, and replaces the character that the first group of each mark matches. Characters that look like
+    ASCII ones count as those."""
+    text = sanitize(text)
+    plain = text if text.isascii() else text.translate(_PLAIN)
+    starts = [found.start(1) for found in mark.finditer(plain)]
+    if not starts:
+        return Harmless(text)
+    places = _places(text) if plain is not text else range(len(text))
+    return Harmless(_changed(text, {places[start]: "_" for start in starts}))
 
 
 def _seen(found: re.Match[str]) -> str:

@@ -3,7 +3,7 @@
 import os
 import socket
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -26,6 +26,17 @@ def host_name() -> str:
     return socket.gethostname()
 
 
+def make_folders(root: str, paths: Iterable[str]) -> None:
+    """Creates folders below a folder, without following links. Raises OSError."""
+    for path in paths:
+        with ExitStack() as stack:
+            folder = stack.enter_context(_open_folder(root))
+            for part in path.split("/"):
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=folder)
+                folder = stack.enter_context(_open_folder(part, folder))
+
+
 class WorkspaceFiles:
     """Implements ``folders.ports.Workspace``."""
 
@@ -40,13 +51,7 @@ class WorkspaceFiles:
                 private_files.make_folder(Path(self.path))
             else:
                 Path(self.path).mkdir(parents=True, exist_ok=True)
-            for memory_folder in (rules.PERSONAL, rules.SHARED):
-                with ExitStack() as stack:
-                    folder = stack.enter_context(_open_folder(self.path))
-                    for part in memory_folder.path.split("/"):
-                        with suppress(FileExistsError):
-                            os.mkdir(part, dir_fd=folder)
-                        folder = stack.enter_context(_open_folder(part, folder))
+            make_folders(self.path, (rules.PERSONAL.path, rules.SHARED.path))
         except OSError as error:
             raise Unavailable(
                 f"The memory folders in {self.path} cannot be created ({error.strerror}). Links are not followed."

@@ -24,13 +24,22 @@ CONNECTING = 0.25
 LARGEST = 8_000_000
 """Most bytes of an event, and of an answer."""
 LARGEST_TASK = 16_384
+FILES_SECONDS = 2.0
+"""Most seconds for the files of the profile."""
+FILES_ONLY = "--files"
+"""Option of a hook whose event concerns the files of the profile and the start-up file only."""
 LONGEST = 60.0
 """Most seconds of work in the background."""
 _CHUNK = 65_536
 _FOLDERS = {"cursor": "CURSOR_PROJECT_DIR"}
 """Variables with the project folder of programs that run hooks elsewhere."""
+_PIDS = {"claude-code": "CLAUDE_PID"}
+"""Variables with the process ids of programs."""
 _STARTS = ("SessionStart", "sessionStart")
 """Names that programs give the start of a session."""
+_END = "SessionEnd"
+_RESTORED = ("SessionStart", _END)
+"""Events at which files of a session can be restored."""
 _AGAIN = (401, 403, 408, 409, 425, 429)
 """Status codes that may be temporary, besides those from 500 on."""
 _ESCAPES = {number: f"\\u{number:04x}" for number in (*range(32), ord('"'), ord("\\"))}
@@ -54,7 +63,7 @@ class Undelivered(Exception):
 class Event:
     """An event of an agent program."""
 
-    __slots__ = ("fields", "is_detached", "payload", "program", "url")
+    __slots__ = ("fields", "is_detached", "parent", "payload", "program", "url")
 
     def __init__(self, program: str) -> None:
         self.program = program
@@ -64,6 +73,8 @@ class Event:
         """The event in the words of the program."""
         self.url = endpoint.given_url()
         """HIVELORE_URL, if it is set."""
+        self.parent = os.getppid()
+        """The process that started the hook."""
         self.is_detached = False
         """True once this process is detached from the agent."""
 
@@ -82,6 +93,9 @@ def main(arguments: "Sequence[str]") -> None:
     def detach(_: int, __: "FrameType | None") -> None:
         _detach(event)
 
+    if FILES_ONLY in arguments:
+        _keep_files(event, arguments)
+        _end()
     signal.signal(signal.SIGALRM, detach)
     signal.setitimer(signal.ITIMER_REAL, endpoint.hook_wait())
     again, reason = True, "late"
@@ -89,12 +103,13 @@ def main(arguments: "Sequence[str]") -> None:
         try:
             event.payload = _read_stdin()
             event.fields |= _describe_context(arguments)
-            event.fields |= _describe_run(arguments, starts=_is_start(arguments, event.payload))
+            event.fields |= _describe_run(arguments, starts=_is_one_of(_STARTS, arguments, event.payload))
             signal.signal(signal.SIGALRM, _too_late)
             answer = b"" if event.is_detached else _deliver(event)
             signal.setitimer(signal.ITIMER_REAL, 0)
             if not event.is_detached:
                 _write(answer)
+                _keep_files(event, arguments)
                 _end()
         except Undelivered as problem:
             again, reason = problem.again, problem.reason
@@ -103,9 +118,46 @@ def main(arguments: "Sequence[str]") -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
     except Late:  # It is raised once, at any point.
         pass
+    _keep_files(event, arguments)
     event.fields["missed"] = reason
     _leave(event, again=again)
     _end()
+
+
+def _keep_files(event: Event, arguments: "Sequence[str]") -> None:
+    """Propose edits of the start-up file. Keep the files of the profile in step with the service, if the user switched
+    that on; otherwise files of earlier sessions are restored."""
+    is_on = endpoint.keeps_profile_files()
+    if not is_on and not _is_one_of(_RESTORED, arguments, event.payload):
+        return
+    import json
+
+    from hivelore.hooks.profile_files import sync
+
+    signal.signal(signal.SIGALRM, _too_late)
+    signal.setitimer(signal.ITIMER_REAL, FILES_SECONDS)
+    try:
+        payload = json.loads(event.payload or _read_stdin())
+        name = _option(arguments, "--event") or payload.get("hook_event_name", "")
+        url = _url_or_none(event)
+        if session := str(payload.get("session_id", "")):
+            pid = os.environ.get(_PIDS.get(event.program, ""), "")
+            sync(name, session, event.program, url=url, pid=pid, parent=event.parent, is_on=is_on)
+        if url is not None and (FILES_ONLY in arguments or name == _END):
+            from hivelore.hooks.start_up_file import propose_edits
+
+            propose_edits(payload, endpoint.home_folder(), is_end=name == _END)
+    except (Late, Undelivered, OSError, ValueError, AttributeError, HiveloreError):
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _url_or_none(event: Event) -> str | None:
+    try:
+        return event.url or _url_of(endpoint.home_folder())
+    except Undelivered:
+        return None
 
 
 def _option(arguments: "Sequence[str]", name: str) -> str:
@@ -129,13 +181,13 @@ def _read_stdin() -> bytes:
     return b"".join(pieces)
 
 
-def _is_start(arguments: "Sequence[str]", payload: bytes) -> bool:
-    """Return True for the start of a session."""
+def _is_one_of(names: "Sequence[str]", arguments: "Sequence[str]", payload: bytes) -> bool:
+    """Return True for an event with one of the names."""
     name = _option(arguments, "--event")
     if name:
-        return name in _STARTS
+        return name in names
     # The payload is not parsed: that would take longer than everything else.
-    return len(payload) <= _CHUNK and any(f'"{start}"'.encode() in payload for start in _STARTS)
+    return len(payload) <= _CHUNK and any(f'"{one}"'.encode() in payload for one in names)
 
 
 def _describe_context(arguments: "Sequence[str]") -> dict[str, str]:

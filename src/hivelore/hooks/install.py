@@ -27,6 +27,8 @@ MODULES = (
     "errors.py",
     "hooks/fallback.py",
     "hooks/client.py",
+    "hooks/profile_files.py",
+    "hooks/start_up_file.py",
     "local/launcher.py",
     "local/lock.py",
     "local/transport.py",
@@ -75,14 +77,20 @@ def remove_from(home: endpoint.Folder) -> None:
 
 def nudges(home: endpoint.Folder) -> bool:
     """Return True if the hook in a home folder sets HIVELORE_NUDGE. Raises OSError."""
-    file = file_in(home)
-    return file.is_file() and _set_variable("HIVELORE_NUDGE", endpoint.NUDGE) in file.read_text(encoding="utf-8")
+    return _sets(home, "HIVELORE_NUDGE", endpoint.NUDGE)
 
 
-def copy_to(home: endpoint.Folder, *, nudge: bool | None = None) -> Path:
-    """Copy the hook into a home folder, replacing an older one, and return its path. ``nudge``: whether it sets
-    HIVELORE_NUDGE unless the environment does; None: like the older one. Raises OSError."""
+def keeps_profile_files(home: endpoint.Folder) -> bool:
+    """Return True if the hook in a home folder sets HIVELORE_PROFILE_FILES. Raises OSError."""
+    return _sets(home, "HIVELORE_PROFILE_FILES", endpoint.ON)
+
+
+def copy_to(home: endpoint.Folder, *, nudge: bool | None = None, profile_files: bool | None = None) -> Path:
+    """Copy the hook into a home folder, replacing an older one, and return its path. ``nudge``, ``profile_files``:
+    whether it sets HIVELORE_NUDGE and HIVELORE_PROFILE_FILES unless the environment does; None: like the older one.
+    Raises OSError."""
     nudge = nudges(home) if nudge is None else nudge
+    profile_files = keeps_profile_files(home) if profile_files is None else profile_files
     sources = dict.fromkeys(PACKAGES, b"")
     sources |= {name: files("hivelore").joinpath(name).read_bytes() for name in MODULES}
     digest = hashlib.sha256(b"\0".join(name.encode() + b"\0" + text for name, text in sources.items()))
@@ -95,6 +103,7 @@ def copy_to(home: endpoint.Folder, *, nudge: bool | None = None) -> Path:
     url = endpoint.lasting_url()
     settings = "" if url is None else _set_variable("HIVELORE_URL", url)
     settings += _set_variable("HIVELORE_NUDGE", endpoint.NUDGE) if nudge else ""
+    settings += _set_variable("HIVELORE_PROFILE_FILES", endpoint.ON) if profile_files else ""
     start = _START.format(library=library.name, settings=settings)
     if not file.is_file() or file.read_text(encoding="utf-8") != start:
         with private_files.replacing(file) as out:
@@ -103,6 +112,11 @@ def copy_to(home: endpoint.Folder, *, nudge: bool | None = None) -> Path:
         if older != library:
             shutil.rmtree(older, ignore_errors=True)
     return file
+
+
+def _sets(home: endpoint.Folder, name: str, value: str) -> bool:
+    file = file_in(home)
+    return file.is_file() and _set_variable(name, value) in file.read_text(encoding="utf-8")
 
 
 def _set_variable(name: str, value: str) -> str:

@@ -66,7 +66,7 @@ class Problem(Value, frozen=True, kw_only=True, omit_defaults=True):
     proposal: str | None = None
     """With code proposed: the proposal that others decide."""
     current: int | None = None
-    """With code stale: the current version."""
+    """With code stale: the current version. With code proposed: the version after the part that took effect."""
     pid: int | None = None
     """With code busy: the process that holds the data."""
     retry_after: float | None = None
@@ -93,14 +93,17 @@ def of_error(error: HiveloreError) -> Response:
     if isinstance(error, errors.Invalid):
         more["field"] = error.field
     if isinstance(error, errors.Proposed):
-        more["proposal"] = error.proposal
+        more["proposal"], more["current"] = error.proposal, error.current
     if isinstance(error, errors.Stale):
         more["current"] = error.current
     if isinstance(error, errors.Busy):
         more["pid"] = error.pid
     if isinstance(error, errors.Unavailable):
         more["retry_after"] = error.retry_after
-    return problem(status, str(error), code, **more)
+    response = problem(status, str(error), code, **more)
+    if isinstance(error, errors.Proposed) and error.current is not None:
+        response.headers["ETag"] = f'"{error.current}"'
+    return response
 
 
 async def on_error(_: Request, error: Exception) -> Response:

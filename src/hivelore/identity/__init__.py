@@ -1,1 +1,1 @@
-"""Agents and their API keys."""
+"""Agents, their API keys, their profiles and system prompts."""

@@ -1,11 +1,13 @@
-"""Ports of agents, their keys, and the audit trail."""
+"""Ports of agents, their keys and profiles, and the audit trail."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from hivelore.changes.model import BatchId
 from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
+from hivelore.identity.profile import ProfileChange, ProfileHead, ProfileVersion
 from hivelore.memories.model import Action, MemoryId
 
 
@@ -54,4 +56,48 @@ class IdentityWrites(Protocol):
     def import_audit(self, entries: Mapping[int, AuditEntry]) -> None:
         """Adds entries of another store with their numbers; numbers assigned later are greater. Raises Conflict if one
         is taken."""
+        ...
+
+
+class ProfileReads(Protocol):
+    """Profiles of agents, their versions, and the changes that can be undone."""
+
+    def profile(self, agent: AgentId) -> ProfileHead | None: ...
+
+    def profiles(self) -> Sequence[ProfileHead]:
+        """Returns all profiles, by agent."""
+        ...
+
+    def profile_version(self, agent: AgentId, number: int) -> ProfileVersion | None: ...
+
+    def profile_versions(self, agent: AgentId, before: int, limit: int) -> Sequence[ProfileVersion]:
+        """Returns a page of versions with a number less than ``before``, newest first."""
+        ...
+
+    def profile_version_sizes(self, agent: AgentId) -> Sequence[tuple[int, int]]:
+        """Returns number and bytes of every version, newest first."""
+        ...
+
+    def profile_changes(self, batch: BatchId) -> Sequence[ProfileChange]:
+        """Returns the changes of a batch, by agent."""
+        ...
+
+
+class ProfileWrites(Protocol):
+    """Profiles of agents, their versions, and the changes that can be undone."""
+
+    def put_profile(self, profile: ProfileHead) -> None:
+        """Inserts or replaces a profile. Two transactions that do so at once do not both succeed."""
+        ...
+
+    def put_profile_version(self, version: ProfileVersion) -> None:
+        """Inserts or replaces a version."""
+        ...
+
+    def drop_profile_versions(self, agent: AgentId, last: int, kept: int) -> None:
+        """Deletes the versions with a number of at most ``last``, except the version ``kept``."""
+        ...
+
+    def put_profile_changes(self, batch: BatchId, changes: Sequence[ProfileChange]) -> None:
+        """Adds changes to a batch, which ``drop_batch`` deletes with it."""
         ...

@@ -13,6 +13,7 @@ from hivelore.core.id_prefix import canonical_id, match_prefix, means, resolve_i
 from hivelore.core.redaction import find
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
+from hivelore.identity.profile import OWN
 from hivelore.memories.model import NAME_LENGTH
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
@@ -68,7 +69,8 @@ class Agents:
         for listener in self._listeners:
             listener()
 
-    def _changed(self) -> None:
+    def report_change(self) -> None:
+        """Reports a change of keys or agents to listeners and other processes."""
         self.notify_listeners()
         self._publish()
 
@@ -106,13 +108,7 @@ class Agents:
     def add(self, name: str, role: Role, expires_at: datetime | None = None) -> IssuedKey:
         """Adds an agent with a key. An existing agent without a valid key gets a new key and the given role, and keeps
         its memories. Raises Conflict if it has a valid key."""
-        clean = name.strip()
-        if not 1 <= len(clean) <= NAME_LENGTH or not clean.isprintable():
-            raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} printable characters.", field="name")
-        if find(clean):
-            raise Invalid(
-                "An agent's name is stored unmasked and must not contain a secret. Choose another.", field="name"
-            )
+        clean = clean_name(name)
         if role is Role.OPERATOR:
             raise Invalid("An agent is a worker or a lead.", field="role")
         now = self._clock.now()
@@ -135,7 +131,7 @@ class Agents:
             return replace(issued, agent=agent, key=key)
 
         done = self._store.write(put_agent_and_key)
-        self._changed()
+        self.report_change()
         return done
 
     def issue(self, agent: AgentId | None, expires_at: datetime | None = None) -> IssuedKey:
@@ -161,7 +157,7 @@ class Agents:
             return sum(tx.revoke_api_key(key, now) for key in keys)
 
         revoked = self._store.write(revoke_keys)
-        self._changed()
+        self.report_change()
         return revoked
 
     def resolve(self, text: str) -> AgentId:
@@ -173,6 +169,18 @@ class Agents:
                 return _ids_from(view, prefix, limit)
 
         return AgentId(resolve_id(text, find_ids, "agent"))
+
+    def find(self, text: str, viewer: Viewer, field: str = "agentId") -> Agent:
+        """Returns the agent that a caller names: ``me``, a name, an id, or its beginning. Raises NotFound, and Invalid
+        for ``me`` with a key of no agent. ``field``: where the caller named it."""
+        if text != OWN:
+            return self.agent(AgentId(text))
+        if viewer.agent is None:
+            raise Invalid(
+                "An operator's key belongs to no agent. Name an agent, or act for one (X-Agent-ID, --agent).",
+                field=field,
+            )
+        return self.agent(viewer.agent)
 
     def agent(self, agent: AgentId) -> Agent:
         with self._store.read() as view:
@@ -238,6 +246,18 @@ class Agents:
             expires_at=expires_at,
         )
         return IssuedKey(agent, key, f"hl_{self._namespace}_{key.id}_{secret}")
+
+
+def clean_name(name: str) -> str:
+    """Returns the name of an agent without surrounding blanks. Raises Invalid."""
+    clean = name.strip()
+    if not 1 <= len(clean) <= NAME_LENGTH or not clean.isprintable():
+        raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} printable characters.", field="name")
+    if clean == OWN:
+        raise Invalid(f"{OWN!r} stands for the calling agent. Choose another name.", field="name")
+    if find(clean):
+        raise Invalid("An agent's name is stored unmasked and must not contain a secret. Choose another.", field="name")
+    return clean
 
 
 def digest(secret: str) -> bytes:

@@ -77,14 +77,20 @@ class Commands:
     tools: tuple[str, ...]
     environment: Mapping[str, str]
     """Variables for ``tools``. The copied hook contains them itself."""
+    profile_files: bool = False
+    """True if the hook keeps the files of the profile, so that it has to know of edits at once."""
 
 
-def commands(hivelore: Path, python: str = sys.executable) -> Commands:
-    """Return the commands with absolute paths: programs are started with various search paths, or none."""
+def commands(hivelore: Path, python: str = sys.executable, *, profile_files: bool | None = None) -> Commands:
+    """Return the commands with absolute paths: programs are started with various search paths, or none.
+
+    ``profile_files`` None: as the hook in the folder does.
+    """
     direct = (python, "-I", "-S")
     url = endpoint.lasting_url()
     return Commands(
         hook=(*direct, str(install.file_in(hivelore)), "--agent"),
         tools=(*direct, str(Path(bridge.__file__).with_name("__main__.py"))),
         environment={"HIVELORE_HOME": str(hivelore)} | ({} if url is None else {"HIVELORE_URL": url}),
+        profile_files=install.keeps_profile_files(hivelore) if profile_files is None else profile_files,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hivelore.hooks.client import FILES_ONLY
 from hivelore.integrations.canary import Hook
 from hivelore.integrations.entries import Entry, Kind
 from hivelore.integrations.location import Commands, Place
@@ -20,6 +21,8 @@ _SKILL = "SKILL.md"
 _OPENCODE = _SHIPPED / "opencode" / "hivelore.js"
 _MCP_TIMEOUT = 15_000
 """Milliseconds that Gemini CLI waits for tools before it starts without them; its default is a minute."""
+_EDITS = "Edit|MultiEdit|Write"
+"""Tools of Claude Code that change files."""
 _HOOK_TIMEOUT = 3
 """Seconds after which a program stops a hook, which ends much earlier. Codex allows no more at its end."""
 
@@ -54,8 +57,13 @@ def plugin(place: Place, commands: Commands) -> Iterator[tuple[Path, bytes]]:
 
 def _with_hook(hooks: dict[str, Any], commands: Commands) -> bytes:
     program, *arguments = commands.hook
+    if commands.profile_files:
+        hooks["hooks"]["PostToolUse"] = [{"matcher": _EDITS, "hooks": [{"type": "command", "timeout": _HOOK_TIMEOUT}]}]
     for handler in (handler for groups in hooks["hooks"].values() for group in groups for handler in group["hooks"]):
         handler |= {"command": program, "args": [*arguments, "claude-code"]}
+    for group in hooks["hooks"].get("PostToolUse", ()):
+        for handler in group["hooks"]:
+            handler["args"].append(FILES_ONLY)
     return _json(hooks)
 
 

@@ -43,6 +43,8 @@ HOOK_WAIT = 0.2
 """Seconds that a hook waits for the service."""
 NUDGE, NO_NUDGE = "evidence", "off"
 """Values of HIVELORE_NUDGE."""
+ON, OFF = "on", "off"
+"""Values of HIVELORE_PROFILE_FILES."""
 SESSIONS = {"claude-code": "projects", "codex": "sessions", "gemini": "tmp", "copilot": "session-state"}
 """By program: the folder of sessions in its settings folder."""
 IMPORTED = ("claude-code", "codex")
@@ -90,11 +92,23 @@ def transcripts(environment: "Mapping[str, str]" = os.environ) -> "tuple[Path, .
     return tuple(folder / SESSIONS[program] for program, folder in agent_homes(environment).items())
 
 
+def user_folder(environment: "Mapping[str, str]" = os.environ) -> str | None:
+    """Return the folder of the user: HOME, else that in the user database."""
+    if environment.get("HOME"):
+        return environment["HOME"]
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir or None
+    except KeyError:  # Containers may run as a user without an entry.
+        return None
+
+
 def agent_homes(environment: "Mapping[str, str]" = os.environ) -> "dict[str, Path]":
     """Return the settings folder of each agent program, if it is known."""
     from pathlib import Path
 
-    user = environment.get("HOME")
+    user = user_folder(environment)
     homes = {
         "claude-code": environment.get("CLAUDE_CONFIG_DIR") or (user and f"{user}/.claude"),
         "codex": environment.get("CODEX_HOME") or (user and f"{user}/.codex"),
@@ -157,6 +171,11 @@ def hooks_are_off(environment: "Mapping[str, str]" = os.environ) -> bool:
 def nudges(environment: "Mapping[str, str]" = os.environ) -> bool:
     """Return True if HIVELORE_NUDGE is `evidence`; other values count as `off`."""
     return environment.get("HIVELORE_NUDGE") == NUDGE
+
+
+def keeps_profile_files(environment: "Mapping[str, str]" = os.environ) -> bool:
+    """Return True if HIVELORE_PROFILE_FILES is `on`; other values count as `off`."""
+    return environment.get("HIVELORE_PROFILE_FILES") == ON
 
 
 def hook_wait(environment: "Mapping[str, str]" = os.environ) -> float:

@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 """Written out, because importing typing takes time too."""
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 FIRST_START = 30.0
@@ -30,7 +31,7 @@ _LARGEST_ANSWER = 1_000_000
 _LET_GO = ("-I", "-S", "-c", "import os, sys; os.fork() or os.execv(sys.argv[1], sys.argv[1:])")
 """Arguments of Python that run a command as a child of no process."""
 # -P: nothing is imported from the working directory, which is the home folder.
-_SERVE = ("-P", "-m", "hivelore.cli.main", "serve")
+_COMMAND_LINE = ("-P", "-m", "hivelore.cli.main")
 
 
 def running(home: Folder) -> str | None:
@@ -160,7 +161,7 @@ class _Started:
         self._end, held = os.pipe()
         try:
             subprocess.run(
-                [sys.executable, *_LET_GO, sys.executable, *_SERVE],
+                [sys.executable, *_LET_GO, sys.executable, *_COMMAND_LINE, "serve"],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
@@ -183,6 +184,22 @@ class _Started:
 
     def let_go(self) -> None:
         os.close(self._end)
+
+
+def run_detached(words: "Sequence[str]", home: Folder) -> None:
+    """Run the command line in a process that outlives this one and its parents. What it prints is not visible."""
+    import subprocess
+
+    subprocess.run(
+        [sys.executable, *_LET_GO, sys.executable, *_COMMAND_LINE, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=home,
+        env=endpoint.inherited(home),
+        start_new_session=True,
+        check=False,
+    )
 
 
 def stop(home: Folder, patience: float = 15.0) -> bool:

@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from typing import BinaryIO, TypeAlias
 
     Name: TypeAlias = str | os.PathLike[str]
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 FILE = 0o600
 FOLDER = 0o700
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+"""Errors of file systems without hard links."""
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -48,9 +52,19 @@ def open_private(file: "Name", flags: int) -> int:
     return descriptor
 
 
-@contextmanager
-def replacing(file: "Name", mode: int = FILE) -> Generator["BinaryIO"]:
+def replacing(file: "Name", mode: int = FILE) -> "AbstractContextManager[BinaryIO]":
     """Replace the content of a file when the block ends; if it raises, the file does not change."""
+    return _completed(file, mode, lambda temporary: os.replace(temporary, file))
+
+
+def creating(file: "Name", mode: int = FILE) -> "AbstractContextManager[BinaryIO]":
+    """Create a file with its whole content when the block ends. Raises FileExistsError then if it exists."""
+    return _completed(file, mode, lambda temporary: _link(temporary, file))
+
+
+@contextmanager
+def _completed(file: "Name", mode: int, complete: "Callable[[str], None]") -> Generator["BinaryIO"]:
+    """Write a temporary file beside a file, and complete it when the block ends."""
     temporary = os.path.join(os.path.dirname(file), f".hivelore-{os.urandom(8).hex()}.new")
     descriptor = create(temporary)
     try:
@@ -59,16 +73,22 @@ def replacing(file: "Name", mode: int = FILE) -> Generator["BinaryIO"]:
             out.flush()
             os.fchmod(descriptor, mode)
             os.fsync(descriptor)
-        os.replace(temporary, file)
+        complete(temporary)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
 
 
+def create_at(folder: int, name: str, mode: int = FILE) -> int:
+    """Create a file in an open folder and return its descriptor for writing. Raises FileExistsError. The umask may
+    remove permissions of ``mode``."""
+    return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, mode, dir_fd=folder)
+
+
 def replace_at(folder: int, name: str, data: bytes, temporary: str) -> None:
     """Replace a file in an open folder at once. ``temporary``: name of the new file until it is complete."""
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, FILE, dir_fd=folder)
+    descriptor = create_at(folder, temporary)
     try:
         with os.fdopen(descriptor, "wb") as out:
             os.fchmod(descriptor, FILE)
@@ -86,6 +106,22 @@ def remove_at(folder: int, name: str) -> None:
     """Remove a file in an open folder, if there is one."""
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
+
+
+def _link(temporary: str, file: "Name") -> None:
+    """Give a temporary file its name, unless the name is taken."""
+    try:
+        os.link(temporary, file)
+    except FileExistsError:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(file)) from None
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        if os.path.lexists(file):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(file)) from None
+        os.rename(temporary, file)
+        return
+    os.unlink(temporary)
 
 
 def make_folder(folder: "Name") -> None:

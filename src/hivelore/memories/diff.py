@@ -1,6 +1,6 @@
 """Differences between two versions of a memory, per field, as unified diffs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from difflib import unified_diff
 from itertools import takewhile
@@ -9,6 +9,7 @@ from operator import eq
 from hivelore.memories.model import Version
 from hivelore.search.model import Difference
 
+FieldValue = str | Sequence[str] | datetime | None
 _FIELDS = {
     "name": "name",
     "content": "content",
@@ -28,16 +29,22 @@ _CONTEXT = 3
 
 
 def difference(older: Version, newer: Version) -> Difference:
-    """Compares two versions. A list field has one item per line."""
+    """Compares two versions."""
+    values = {label: (getattr(older, name), getattr(newer, name)) for name, label in _FIELDS.items()}
+    return compare_values(older.number, newer.number, values)
+
+
+def compare_values(older: int, newer: int, values: Mapping[str, tuple[FieldValue, FieldValue]]) -> Difference:
+    """Compares the older and the newer value of each field. A list has one item per line."""
     fields = {
-        label: "\n".join(_diff_lines(before, after, f"version {older.number}", f"version {newer.number}"))
-        for name, label in _FIELDS.items()
-        if (before := _lines(getattr(older, name))) != (after := _lines(getattr(newer, name)))
+        label: "\n".join(_diff_lines(before, after, f"version {older}", f"version {newer}"))
+        for label, pair in values.items()
+        if (before := _lines(pair[0])) != (after := _lines(pair[1]))
     }
-    return Difference(older=older.number, newer=newer.number, fields=fields)
+    return Difference(older=older, newer=newer, fields=fields)
 
 
-def _lines(value: str | Sequence[str] | datetime | None) -> list[str]:
+def _lines(value: FieldValue) -> list[str]:
     if value is None:
         return []
     if isinstance(value, str):

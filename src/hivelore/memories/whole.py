@@ -50,4 +50,10 @@ class Counts:
     preimages: int
     config_entries: int
     config_versions: int
+    repos: int
+    repo_reports: int
+    setup_scripts: int
+    script_drafts: int
+    profiles: int
+    profile_versions: int
     jobs: int

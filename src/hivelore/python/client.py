@@ -167,7 +167,7 @@ def _error(answer: Response) -> HiveloreError:
     if issubclass(kind, errors.Invalid):
         return kind(detail, field=problem.get("field"))
     if issubclass(kind, errors.Proposed):
-        return kind(detail, proposal=str(problem["proposal"]))
+        return kind(detail, proposal=str(problem["proposal"]), current=problem.get("current"))
     if issubclass(kind, errors.Stale):
         return kind(detail, current=int(problem["current"]))
     if issubclass(kind, errors.Busy):

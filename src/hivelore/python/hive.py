@@ -31,9 +31,11 @@ from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.memories.model import Json, Memory, Scope, Source
 from hivelore.observations import operations as observation_operations
 from hivelore.python.argument_checks import NUMBER, PATH, TEXT, TEXTS, check, drafts_of
+from hivelore.repos import operations as repo_operations
 from hivelore.review import operations as review_operations
 from hivelore.search.model import Hit, RecallId, RecallResult, RetrievalMode
 from hivelore.search.operations import RECALL
+from hivelore.setup_scripts import operations as setup_scripts
 from hivelore.transfer.files import Skipped, read_drafts
 
 if TYPE_CHECKING:
@@ -234,6 +236,20 @@ class Hive(ABC):
     config_env = method(configuration.GET_CONFIG_ENVIRONMENT)
     check_config = method(configuration.CHECK_CONFIG)
     rotate_config_key = method(configuration.ROTATE_CONFIG_KEY)
+    repos = method(repo_operations.LIST_REPOS)
+    repo = method(repo_operations.GET_REPO)
+    repo_section = method(repo_operations.GET_REPO_SECTION)
+    add_repo = method(repo_operations.ADD_REPO)
+    update_repo = method(repo_operations.UPDATE_REPO)
+    remove_repo = method(repo_operations.REMOVE_REPO)
+    report_clone = method(repo_operations.REPORT_CLONE)
+    setup_script = method(setup_scripts.GET_SETUP_SCRIPT)
+    set_setup_script = method(setup_scripts.SET_SETUP_SCRIPT)
+    global_setup_script = method(setup_scripts.GET_GLOBAL_SETUP_SCRIPT)
+    set_global_setup_script = method(setup_scripts.SET_GLOBAL_SETUP_SCRIPT)
+    setup_script_history = Method(setup_scripts.LIST_SCRIPT_VERSIONS, lambda found: found.versions)
+    diff_setup_script = Method(setup_scripts.COMPARE_SCRIPTS, lambda found: found.diff)
+    restore_setup_script = method(setup_scripts.RESTORE_SCRIPT)
     undo = method(changes.UNDO)
     batches = method(changes.LIST_BATCHES)
     batch = method(changes.GET_BATCH)
@@ -247,6 +263,14 @@ class Hive(ABC):
     me = method(identity.WHO_AM_I)
     agents = Method(identity.LIST_AGENTS, lambda found: found.agents)
     add_agent = method(identity.ADD_AGENT)
+    join = method(identity.JOIN_SWARM)
+    profile = method(identity.GET_PROFILE)
+    update_profile = method(identity.UPDATE_PROFILE)
+    profile_history = method(identity.GET_PROFILE_HISTORY)
+    profile_diff = method(identity.COMPARE_PROFILES)
+    restore_profile = method(identity.RESTORE_PROFILE)
+    reset_agent = method(identity.RESET_AGENT)
+    prompt = method(identity.COMPOSE_PROMPT)
     revoke_keys = Method(identity.REVOKE_KEYS, lambda done: done.revoked)
     status = method(health.GET_STATUS)
 

@@ -58,6 +58,8 @@ from hivelore.review.model import (
 from hivelore.review.proposal_list import ListPosition, cut_list, group_by_memory
 from hivelore.review.proposals import audit_entries
 from hivelore.search.model import EVERYTHING
+from hivelore.setup_scripts.decisions import may_see
+from hivelore.setup_scripts.service import SetupScripts
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 READ_AT_ONCE = 500
@@ -90,6 +92,7 @@ class ReviewInbox:
         memory_service: MemoryService,
         curation: CurationService,
         links: LinkService,
+        setup_scripts: SetupScripts,
         normalizer: Normalizer,
         naming: Naming,
         write_buffer: WriteBehindBuffer,
@@ -105,6 +108,7 @@ class ReviewInbox:
         self._memory_service = memory_service
         self._curation = curation
         self._links = links
+        self._setup_scripts = setup_scripts
         self._normalizer = normalizer
         self._naming = naming
         self._write_buffer = write_buffer
@@ -120,6 +124,7 @@ class ReviewInbox:
             ProposalKind.SUPERSESSION: self._supersession,
             ProposalKind.UPDATE: self._update,
             ProposalKind.SUBJECT: self._subject,
+            ProposalKind.SETUP_SCRIPT: self._setup_script,
         }
 
     def page(
@@ -170,7 +175,7 @@ class ReviewInbox:
             proposals=tuple(page),
             next=None if position is None else position.cursor(),
             names={each.memory: memories[each.memory].name for one in page for each in one.memories},
-            groups={one.id: groups[one.id] for one in page},
+            groups={one.id: groups[one.id] for one in page if one.id in groups},
         )
 
     def resolve(self, text: str, viewer: Viewer) -> ProposalId:
@@ -188,12 +193,14 @@ class ReviewInbox:
         """Returns a proposal with its memories. Reads of other agents' memories are audited (X3)."""
         with self._store.read(sees=proposals_visible_to(viewer, self._lead_sees).seen) as view:
             known, stored = self._get_visible(view, proposal, viewer)
+            script = None if known.script is None else self._setup_scripts.review(view, known, viewer)
         now = self._clock.now()
         memories = tuple(one.memory for one in stored)
         for memory in memories:
             if is_audited_read(viewer, memory):
                 self._write_buffer.record(AuditEntry.by_viewer(viewer, Action.READ, memory.id, now))
-        return ProposalDetail(proposal=known, memories=tuple(memory_for_viewer(viewer, one) for one in memories))
+        shown = tuple(memory_for_viewer(viewer, one) for one in memories)
+        return ProposalDetail(proposal=known, memories=shown, script=script)
 
     def decide(
         self,
@@ -204,8 +211,8 @@ class ReviewInbox:
         reason: str | None = None,
         deadline: float | None = None,
     ) -> Proposal:
-        """Decides a proposal and applies it. Raises Conflict if it was already decided, Stale if a memory changed since
-        the proposal. Such a proposal can still be rejected."""
+        """Decides a proposal and applies it. Raises Conflict if it was already decided, Stale if a memory or script
+        changed since the proposal. Such a proposal can still be rejected."""
         why = self._normalizer.field(reason, "reason")
         with self._store.read(sees=proposals_visible_to(viewer, self._lead_sees).seen) as view:
             known, _ = self._get_visible(view, proposal, viewer)
@@ -251,8 +258,9 @@ class ReviewInbox:
         def apply_decision() -> None:
             self._handlers[matter.proposal.kind](tx, matter)
 
-        if matter.proposal.wanted is not None and matter.proposal.wanted.forget:
-            apply_decision()  # A permanent deletion is not journaled.
+        is_deletion = matter.proposal.wanted is not None and matter.proposal.wanted.forget
+        if is_deletion or matter.proposal.script is not None:
+            apply_decision()  # A permanent deletion is not journaled, and a setup script has its own batches.
         else:
             self._journal.record(tx, BatchKind.DECIDED, matter.viewer, apply_decision, reason=why)
 
@@ -326,6 +334,9 @@ class ReviewInbox:
                 assert matter.proposal.wanted == Wanted(forget=True)
                 self._memory_service.remove(tx, stored, matter.viewer)
 
+    def _setup_script(self, tx: Transaction, matter: _Case) -> None:
+        self._setup_scripts.apply_proposal(tx, matter.proposal, matter.viewer)
+
     def _prepare(self, wanted: Wanted | None, reason: Clean | None) -> PreparedEdit | PreparedChange | None:
         if wanted is not None and wanted.edit is not None:
             return self._memory_service.prepare_edit(replace(wanted.edit, reason=reason))
@@ -344,6 +355,7 @@ class ReviewInbox:
             or not where.admits(known)
             or len(memories) < len(known.memories)
             or not all(where.seen.admits(one.memory.owner, one.memory.scope) for one in memories)
+            or not (known.script is None or may_see(where.seen, known.script.agent))
         ):
             raise NotFound(
                 f"No proposal {proposal!r} that you may see. Its memory may have been forgotten. List proposals with "

@@ -33,9 +33,13 @@ class ProposalKind(StrEnum):
     """End the validity of the first memory, which the second one seems to update."""
     SUBJECT = "subject"
     """Give memories that update each other one subject; the earliest first."""
+    SETUP_SCRIPT = "setup-script"
+    """Change a setup script. It is about no memory."""
 
 
-REQUESTS = frozenset({ProposalKind.SHARING, ProposalKind.OPERATIONAL, ProposalKind.SUPERSESSION})
+REQUESTS = frozenset(
+    {ProposalKind.SHARING, ProposalKind.OPERATIONAL, ProposalKind.SUPERSESSION, ProposalKind.SETUP_SCRIPT}
+)
 """Kinds of changes that an agent asked for."""
 
 
@@ -70,6 +74,17 @@ class ProposalSubject(Value, frozen=True, rename=json_names(memory="id")):
     version: int
 
 
+class ScriptSubject(Value, frozen=True, kw_only=True):
+    """The setup script of a proposal, and the proposed text, which is stored beside the proposal."""
+
+    agent: AgentId | None
+    """None: the global script."""
+    version: int
+    """The version that was current; 0: there was none."""
+    digest: str
+    """SHA-256 of the proposed text."""
+
+
 class DecisionRecord(Value, frozen=True, kw_only=True):
     how: Decision
     at: datetime
@@ -87,7 +102,7 @@ class Proposal(Value, frozen=True, kw_only=True):
     id: ProposalId
     kind: ProposalKind
     memories: tuple[ProposalSubject, ...]
-    """At least one. Forgetting one of them deletes the proposal."""
+    """At least one, except for a setup script. Forgetting one of them deletes the proposal."""
     wanted: Wanted | None = None
     """None if the kind determines the change."""
     why: Clean | None = None
@@ -98,10 +113,12 @@ class Proposal(Value, frozen=True, kw_only=True):
     at: datetime
     decided: DecisionRecord | None = None
     """None: open."""
+    script: ScriptSubject | None = None
+    """None: the proposal is about memories."""
 
     def __post_init__(self) -> None:
-        if not self.memories:
-            raise ValueError("a proposal is about a memory")
+        if bool(self.memories) is (self.script is not None):
+            raise ValueError("a proposal is about memories or a setup script")
         if self.at.tzinfo is not UTC:
             raise ValueError("instants are in UTC")
 
@@ -137,11 +154,20 @@ class ProposalGroup(Value, frozen=True):
     """Number of other proposals of the list about this memory."""
 
 
+class ScriptReview(Value, frozen=True, kw_only=True):
+    """The text of a proposal to change a setup script."""
+
+    proposed: Clean
+    diff: str
+    """Unified diff to the current version. Empty: both are equal."""
+
+
 class ProposalDetail(Value, frozen=True, kw_only=True):
     """A proposal with its memories in their current versions, in its order."""
 
     proposal: Proposal
     memories: tuple[Memory, ...]
+    script: ScriptReview | None = None
 
 
 class ProposalPage(Value, frozen=True, kw_only=True):

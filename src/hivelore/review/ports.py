@@ -28,6 +28,10 @@ class ReviewReads(Protocol):
         """Returns the open and decided contradictions about any of these memories, newest first, then by id."""
         ...
 
+    def script_proposals(self, agent: AgentId | None, limit: int) -> Sequence[Proposal]:
+        """Returns the newest proposals about a setup script, open and decided; agent None: about the global one."""
+        ...
+
     def count_open_proposals(self, actor: AgentId | None, kinds: Collection[ProposalKind]) -> int:
         """Counts the undecided proposals of an agent of these kinds; actor None: those without an agent."""
         ...

@@ -35,16 +35,19 @@ def group_by_memory(
 
     The most harmful proposal is the first of its group and decides the place of the group; equally harmful ones are
     ordered by age, oldest first. A proposal about several memories belongs to the one with the most proposals, among
-    equals to the one that it names first.
+    equals to the one that it names first. One about a setup script has no group.
     """
     ranked = [one for one, _ in sorted(harms, key=_rank)]
     about = Counter(each.memory for one in ranked for each in one.memories)
-    members: dict[MemoryId, list[Proposal]] = {}
+    members: dict[MemoryId | ProposalId, list[Proposal]] = {}
+    groups: dict[ProposalId, ProposalGroup] = {}
     for one in ranked:
-        members.setdefault(max((each.memory for each in one.memories), key=about.__getitem__), []).append(one)
-    groups = {
-        one.id: ProposalGroup(memory, about[memory] - 1) for memory, proposals in members.items() for one in proposals
-    }
+        if one.script is not None:
+            members[one.id] = [one]
+            continue
+        memory = max((each.memory for each in one.memories), key=about.__getitem__)
+        members.setdefault(memory, []).append(one)
+        groups[one.id] = ProposalGroup(memory, about[memory] - 1)
     return [one for proposals in members.values() for one in proposals], groups
 
 

@@ -17,9 +17,22 @@ from hivelore.errors import Conflict, Proposed
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Memory
 from hivelore.memories.stored import Stored
-from hivelore.review.model import REQUESTS, Decision, Proposal, ProposalId, ProposalKind, ProposalSubject, Wanted
+from hivelore.review.model import (
+    REQUESTS,
+    Decision,
+    Proposal,
+    ProposalId,
+    ProposalKind,
+    ProposalSubject,
+    ScriptSubject,
+    Wanted,
+)
+from hivelore.setup_scripts.model import audited_id
 from hivelore.storage.ports import Transaction, View
 
+MAX_OPEN_SCRIPTS = 10
+"""Maximum open proposals of one agent about setup scripts, whose texts are long."""
+_SCRIPTS_READ = 100
 MAX_OPEN = 100
 """Maximum open requests of one agent, or of proposers that are not agents; likewise for each other kind. Updates and
 subjects are counted by author (``ProposalQueue.remaining_for``)."""
@@ -59,7 +72,7 @@ class ProposalQueue:
         memories are unchanged. Raises Conflict if too many are open; the transaction may continue after that."""
         about = tuple(ProposalSubject(one.memory.id, one.memory.version) for one in memories)
         for known in self._earlier_proposals(tx, kind, memories, viewer, wanted):
-            if known.memories == about and (known.decided is None or known.decided.how is Decision.REJECTED):
+            if known.memories == about and _is_open_or_rejected(known):
                 return known
             if known.decided is None:  # It cannot be accepted any more.
                 tx.drop_proposal(known.id)
@@ -81,6 +94,40 @@ class ProposalQueue:
             at=now,
         )
         tx.put_proposal(proposal)
+        for entry in audit_entries(proposal, Action.PROPOSED, viewer, now, kind):
+            tx.record_audit(entry)
+        return proposal
+
+    def propose_script(
+        self, tx: Transaction, script: ScriptSubject, text: Clean, viewer: Viewer, *, why: Clean | None = None
+    ) -> Proposal:
+        """Adds a proposal to change a setup script, as ``propose`` does for memories."""
+        kind = ProposalKind.SETUP_SCRIPT
+        for known in tx.script_proposals(script.agent, _SCRIPTS_READ):
+            is_same = known.actor == viewer.agent and known.script is not None and known.script.digest == script.digest
+            if is_same and known.script == script and _is_open_or_rejected(known):
+                return known
+            if is_same and known.decided is None:  # It cannot be accepted any more.
+                tx.drop_proposal(known.id)
+        own = tx.count_open_proposals(viewer.agent, {kind})
+        if own >= MAX_OPEN_SCRIPTS or not _remaining(tx, kind, viewer):
+            raise Conflict(
+                f"{own} of your proposals to change setup scripts are open. Wait for decisions. 'hivelore review list' "
+                "(GET /api/review) lists them."
+            )
+        now = self._clock.now()
+        proposal = Proposal(
+            id=self._proposal_id(now),
+            kind=kind,
+            memories=(),
+            why=None if why is None else Clean(why[:_WHY_LENGTH]),
+            actor=viewer.agent,
+            interface=viewer.interface,
+            at=now,
+            script=script,
+        )
+        tx.put_proposal(proposal)
+        tx.put_script_draft(proposal.id, text)
         for entry in audit_entries(proposal, Action.PROPOSED, viewer, now, kind):
             tx.record_audit(entry)
         return proposal
@@ -118,30 +165,46 @@ class ProposalQueue:
         ]
 
 
+def _is_open_or_rejected(proposal: Proposal) -> bool:
+    return proposal.decided is None or proposal.decided.how is Decision.REJECTED
+
+
 def _remaining(view: View, kind: ProposalKind, viewer: Viewer) -> int:
     kinds = REQUESTS if kind in REQUESTS else {kind}
     return max(MAX_OPEN - view.count_open_proposals(viewer.agent, kinds), 0)
 
 
 def audit_entries(proposal: Proposal, action: Action, viewer: Viewer, at: datetime, what: str) -> list[AuditEntry]:
-    """Returns one audit entry for each memory of a proposal."""
+    """Returns one audit entry for each memory of a proposal, or for its setup script."""
     detail = Clean(f"{what}: proposal {proposal.id}")
-    return [AuditEntry.by_viewer(viewer, action, one.memory, at, detail) for one in proposal.memories]
+    about = [one.memory for one in proposal.memories]
+    if proposal.script is not None:
+        about.append(audited_id(proposal.script.agent))
+    return [AuditEntry.by_viewer(viewer, action, one, at, detail) for one in about]
 
 
-def proposed_error(proposal: Proposal) -> Proposed:
-    """Returns the error for a change that was proposed instead of applied."""
+def proposed_error(proposal: Proposal, *, profile: int | None = None) -> Proposed:
+    """Returns the error for a change that was proposed instead of applied. ``profile``: the version of the profile that
+    the same request changed."""
     only = "Text from a tool or the web needs a review before it is shared."
     if proposal.kind is ProposalKind.OPERATIONAL:
         only = "Only operators change operational memories."
     if proposal.kind is ProposalKind.SUPERSESSION:
         only = "A lead decides what supersedes shared memories."
+    if proposal.kind is ProposalKind.SETUP_SCRIPT:
+        only = "Only operators change setup scripts."
+    rest = "" if profile is None else f" The other fields of the profile are at version {profile}."
     decided = proposal.decided
     if decided is None:
         where = f"'hivelore review show {proposal.id}' (GET /api/review/{proposal.id})"
-        return Proposed(f"{only} The change was proposed: {where} shows the decision.", proposal=proposal.id)
+        return Proposed(
+            f"{only} The change was proposed: {where} shows the decision.{rest}", proposal=proposal.id, current=profile
+        )
     why = "" if decided.reason is None else f" ({decided.reason})"
+    is_script = proposal.kind is ProposalKind.SETUP_SCRIPT
+    next_step = "Propose another text." if is_script else "Change the memory first, or ask an operator."
     return Proposed(
-        f"{only} It was proposed as {proposal.id} and rejected{why}. Change the memory first, or ask an operator.",
+        f"{only} It was proposed as {proposal.id} and rejected{why}. {next_step}{rest}",
         proposal=proposal.id,
+        current=profile,
     )

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from hivelore.configuration.service import ConfigService
 from hivelore.configuration.undo import ConfigUndo
 from hivelore.configuration.workspace_id import WorkspaceId
 from hivelore.core import ids
-from hivelore.core.agents import Viewer
+from hivelore.core.agents import Agent, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import JobId
 from hivelore.core.redaction import Redactor
@@ -33,6 +33,10 @@ from hivelore.events.log import EventLog
 from hivelore.events.model import LoggedId
 from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.feedback.usefulness import UsefulnessService
+from hivelore.identity.agent_reset import AgentReset
+from hivelore.identity.profiles import ProfileService
+from hivelore.identity.prompt import Section
+from hivelore.identity.prompts import PromptService
 from hivelore.identity.service import Agents, IdSource
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.rebuild import IndexRebuild
@@ -56,6 +60,9 @@ from hivelore.observations.naming import Naming
 from hivelore.observations.service import ObservationService
 from hivelore.observations.stored_groups import GroupWriter
 from hivelore.observations.token_budget import parse_budget
+from hivelore.repos.model import RepoId
+from hivelore.repos.section import without_markers
+from hivelore.repos.service import RepoService
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
 from hivelore.review.proposals import ProposalQueue
@@ -65,7 +72,7 @@ from hivelore.runtime.settings import Settings
 from hivelore.search.model import RecallId
 from hivelore.search.ranking import SearchConstants
 from hivelore.search.service import SearchDependencies, SearchService
-from hivelore.sessions.agent_instructions import STORE
+from hivelore.sessions.agent_instructions import STORE, format_path, instructions_body
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.lesson_recorder import LessonRecorder
@@ -75,6 +82,7 @@ from hivelore.sessions.nudge_service import NudgeService
 from hivelore.sessions.session_buffer import SessionBuffer
 from hivelore.sessions.start_candidates import StartCandidates
 from hivelore.sessions.transcript_files import TranscriptFiles
+from hivelore.setup_scripts.service import SetupScripts
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
 
@@ -92,6 +100,7 @@ class Ids:
     recall: Callable[[datetime], RecallId] = ids.recall_id
     job: Callable[[datetime], JobId] = ids.job_id
     config: Callable[[datetime], ConfigId] = ids.config_id
+    repo: Callable[[datetime], RepoId] = ids.repo_id
     random_bytes: Callable[[int], bytes] = ids.random_bytes
     nonce: Callable[[], str] = ids.nonce
     identity: IdSource = _IDENTITY
@@ -279,6 +288,7 @@ class Services(ABC):
             memory_service=self.memory_service,
             curation=self.curation,
             links=self.links,
+            setup_scripts=self.setup_scripts,
             normalizer=self.normalizer,
             naming=self.naming,
             write_buffer=self.write_buffer,
@@ -311,6 +321,7 @@ class Services(ABC):
             clock=self.clock,
             written=self.embedding.wake,
             config_undo=ConfigUndo(self.journal, self.entry_writer, self.clock),
+            agents_changed=self.agents.report_change,
         )
 
     @cached_property
@@ -367,6 +378,71 @@ class Services(ABC):
     @cached_property
     def configuration_check(self) -> ConfigurationCheck:
         return ConfigurationCheck(self.store, self.keyring, self.env_reconciler)
+
+    @cached_property
+    def repos(self) -> RepoService:
+        return RepoService(
+            store=self.store,
+            journal=self.journal,
+            redactor=self.redactor,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            new_id=self.ids.repo,
+            nonce=self.ids.nonce,
+            allows_local=self.settings.repo_local_paths,
+            stale_after=timedelta(days=self.settings.repo_stale_days),
+        )
+
+    @cached_property
+    def setup_scripts(self) -> SetupScripts:
+        return SetupScripts(
+            store=self.store,
+            proposal_queue=self.proposal_queue,
+            journal=self.journal,
+            redactor=self.redactor,
+            lead_sees=self.settings.lead_sees,
+            write_buffer=self.write_buffer,
+            clock=self.clock,
+            accepts_own=self.settings.accept_setup_scripts,
+        )
+
+    @cached_property
+    def agent_reset(self) -> AgentReset:
+        return AgentReset(self.store, self.profiles, self.setup_scripts, self.configuration)
+
+    @cached_property
+    def tool_names(self) -> frozenset[str]:
+        """The names of the enabled tools."""
+        return frozenset(tool.name for tool in TOOLS if tool.capability in self.settings.capabilities)
+
+    @cached_property
+    def profiles(self) -> ProfileService:
+        return ProfileService(
+            store=self.store,
+            agents=self.agents,
+            journal=self.journal,
+            events=self.events,
+            redactor=self.redactor,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            tools=self.tool_names,
+            workspace=format_path(str(self.settings.workspace_folder)),
+            audit=self.write_buffer.record,
+        )
+
+    @cached_property
+    def prompts(self) -> PromptService:
+        return PromptService(
+            self.profiles,
+            lambda: instructions_body(self.tool_names, format_path(str(self.settings.workspace_folder))),
+            self.ids.nonce,
+            repo_section=self._find_repo_section,
+        )
+
+    def _find_repo_section(self, name: str, agent: Agent, viewer: Viewer) -> Section:
+        # The reports about its own clones belong into the prompt of an agent, whoever asks for it.
+        found = self.repos.section(name, replace(viewer, agent=agent.id, role=agent.role))
+        return Section(without_markers(found.name, found.text), is_trusted=True)
 
     @cached_property
     def links(self) -> LinkService:
@@ -499,8 +575,7 @@ class Services(ABC):
 
     @cached_property
     def nudge_service(self) -> NudgeService:
-        can_store = any(tool.name == STORE and tool.capability in self.settings.capabilities for tool in TOOLS)
-        return NudgeService(self.store, TranscriptFiles(self.settings.transcripts), can_store=can_store)
+        return NudgeService(self.store, TranscriptFiles(self.settings.transcripts), can_store=STORE in self.tool_names)
 
     @cached_property
     def marker_ingest(self) -> MarkerIngest:

@@ -85,6 +85,11 @@ class Judges(StrEnum):
     MODEL = "model"
 
 
+class ProfileFiles(StrEnum):
+    OFF = endpoint.OFF
+    ON = endpoint.ON
+
+
 class Nudges(StrEnum):
     OFF = endpoint.NO_NUDGE
     EVIDENCE = endpoint.NUDGE
@@ -153,7 +158,7 @@ class Settings(BaseSettings):
         "HIVELORE_CAPABILITIES",
         "Sets of MCP tools for agents, separated by commas: `memory`; `operations` (memory-observe, "
         "memory-context); `review` (memory-review, inject-learning; for leads); `tasks` (task-complete); `swarm` "
-        "(get-config, set-config).",
+        "(join-swarm, list-agents, update-profile, get-config, set-config, list-repos, update-setup-script).",
         default=DEFAULT,
     )
     config_keys: SecretStr | None = setting(
@@ -162,6 +167,35 @@ class Settings(BaseSettings):
         "last one encrypts, the others only decrypt. Unset: `config.keys` in HIVELORE_HOME, created with the first "
         "secret.",
         default=None,
+    )
+    accept_setup_scripts: bool = setting(
+        "HIVELORE_ACCEPT_SETUP_SCRIPTS",
+        "`1`: agents change their own setup scripts without a review. By default their changes are proposals.",
+        default=False,
+    )
+    run_setup_scripts: bool = setting(
+        "HIVELORE_RUN_SETUP_SCRIPTS",
+        "`1`: `hivelore workspace prepare` runs the start-up file of the workspace, with the setup scripts in it.",
+        default=False,
+    )
+    strict_start_up: bool = setting(
+        "STARTUP_SCRIPT_STRICT",
+        "`0`: `hivelore workspace prepare` succeeds although the start-up file failed. By default it exits with the "
+        "exit code of the file.",
+        default=True,
+    )
+    setup_script_seconds: int = setting(
+        "HIVELORE_SETUP_SCRIPT_SECONDS",
+        "Seconds after which a start-up file that still runs is ended with all its processes.",
+        default=600,
+        ge=1,
+        le=86_400,
+    )
+    setup_script_variables: Names = setting(
+        "HIVELORE_SETUP_SCRIPT_VARIABLES",
+        "Environment variables, separated by commas, that a start-up file gets besides the usual ones such as PATH and "
+        "HOME. If the environment lacks one, it comes from the configuration of the agent.",
+        default=(),
     )
     log: str = setting(
         "HIVELORE_LOG",
@@ -361,6 +395,19 @@ class Settings(BaseSettings):
         ge=0,
         le=36_500,
     )
+    repo_local_paths: bool = setting(
+        "HIVELORE_REPO_LOCAL_PATHS",
+        "`1`: the URL of a repository may be a local path, for the service and for `hivelore repo sync`.",
+        default=False,
+    )
+    repo_stale_days: float = setting(
+        "HIVELORE_REPO_STALE_DAYS",
+        "Days after the last sync of a repository from which on its instructions are shown as possibly out of date. "
+        "0: never.",
+        default=7,
+        ge=0,
+        le=36_500,
+    )
     purge_share: float = setting(
         "HIVELORE_PURGE_SHARE",
         "Share of all memories, 0 to 1, that maintenance may remove without confirmation of the exact number.",
@@ -397,6 +444,14 @@ class Settings(BaseSettings):
         "lessons when its turn ends (Claude Code and Codex); never in headless runs. `off`: it is not asked. Unset: as "
         "chosen with `hivelore setup`, else `off`. Read by the hooks.",
         default=Nudges.OFF,
+    )
+    profile_files: ProfileFiles = setting(
+        "HIVELORE_PROFILE_FILES",
+        "`on`: during a session of Claude Code or Codex, the profile of the agent replaces SOUL.md and IDENTITY.md in "
+        "the workspace and your CLAUDE.md or AGENTS.md in the settings folder of the program; what stood there comes "
+        "back afterwards. `off`: no file is touched. Unset: as chosen with `hivelore setup`, else `off`. Read by the "
+        "hooks.",
+        default=ProfileFiles.OFF,
     )
     hook_disabled: str = setting(
         "HIVELORE_HOOK_DISABLED",

@@ -50,9 +50,14 @@ def skill_file(tools: Collection[str], where: str | None) -> str:
 
 
 def instructions_page(tools: Collection[str], where: str | None) -> str:
+    """Returns ``instructions_body`` with a heading."""
+    return f"# Memory\n\n{instructions_body(tools, where)}"
+
+
+def instructions_body(tools: Collection[str], where: str | None) -> str:
     """Returns the instructions for an agent with these tools. ``where``: the workspace in words; None if no service
     scans one."""
-    parts = [f"# Memory\n\n{PURPOSE}", _search_section(tools), _write_section(tools, where)]
+    parts = [PURPOSE, _search_section(tools), _write_section(tools, where)]
     parts.append(f"**Do not write down** {EXCLUSIONS}. Hivelore summarizes sessions.")
     parts += [_corrections(tools, where), OBSERVATIONS]
     return "\n\n".join(part for part in parts if part) + "\n"

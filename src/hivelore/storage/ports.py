@@ -18,16 +18,18 @@ from hivelore.errors import HiveloreError
 from hivelore.events.ports import EventReads, EventWrites
 from hivelore.feedback.ports import FeedbackReads, FeedbackWrites
 from hivelore.folders.ports import FileReads, FileWrites
-from hivelore.identity.ports import IdentityReads, IdentityWrites
+from hivelore.identity.ports import IdentityReads, IdentityWrites, ProfileReads, ProfileWrites
 from hivelore.indexing.ports import ChangeLogReads
 from hivelore.links.ports import LinkReads, LinkWrites
 from hivelore.maintenance.ports import JobReads, JobWrites
 from hivelore.memories.ports import MemoryReads, MemoryWrites
 from hivelore.memories.whole import Counts
 from hivelore.observations.ports import ObservationReads, ObservationWrites
+from hivelore.repos.ports import RepoReads, RepoWrites
 from hivelore.review.ports import ReviewReads, ReviewWrites
 from hivelore.search.model import Visibility
 from hivelore.sessions.ports import SessionReads, SessionWrites
+from hivelore.setup_scripts.ports import SetupScriptReads, SetupScriptWrites
 
 T = TypeVar("T")
 
@@ -62,9 +64,12 @@ class View(
     LinkReads,
     ChangeJournalReads,
     ConfigReads,
+    RepoReads,
+    SetupScriptReads,
     SessionReads,
     FileReads,
     IdentityReads,
+    ProfileReads,
     JobReads,
     SettingReads,
     Protocol,
@@ -87,9 +92,12 @@ class Transaction(
     LinkWrites,
     ChangeJournalWrites,
     ConfigWrites,
+    RepoWrites,
+    SetupScriptWrites,
     SessionWrites,
     FileWrites,
     IdentityWrites,
+    ProfileWrites,
     JobWrites,
     SettingWrites,
     Protocol,

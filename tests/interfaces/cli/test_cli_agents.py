@@ -1,5 +1,7 @@
 """agent add, list and revoke, and authentication with a key."""
 
+from pathlib import Path
+
 import pytest
 
 from support.command_line import CommandLine
@@ -76,7 +78,7 @@ def test_a_worker_sees_agents_without_keys(cli: CommandLine, me: str, monkeypatc
     monkeypatch.setenv("HIVELORE_KEY", key)
     result = cli("agent", "list")
     row = next(line for line in result.out.splitlines() if line.endswith(me))
-    assert row.split()[0::2] == ["worker", "-"]
+    assert row.split()[0::2] == ["worker", "-", me]
     assert key.split("_")[2] not in result.out
 
 
@@ -124,3 +126,32 @@ def test_an_agent_may_have_any_name(cli: CommandLine, name: str) -> None:
     agent = cli.json("agent", "add", name)["agent"]
     assert cli.json("remember", "By name.", "--agent", name)["memory"]["agentId"] == agent["id"]
     assert cli.json("agent", "revoke", name) == {"revoked": 1}
+
+
+def test_the_change_of_a_profile_is_shown_and_undone(cli: CommandLine, me: str) -> None:
+    cli("agent", "add", me)
+    cli("agent", "edit", me, "--role", "reviewer")
+    assert cli("agent", "edit", me, "--role", "writer").out == f"{me} is now at version 3.\n"
+    assert "reviewer" in cli("agent", "diff", me).out
+    batch = next(one for one in cli.json("batches")["batches"] if one["kind"] == "profiled")
+    shown = cli("batches", batch["id"]).out
+    agent = cli.json("agent", "show", me)["agentId"]
+    assert [line.split()[1:] for line in shown.splitlines()[-1:]] == [["2", "3"]]
+    undone = cli("undo", batch["id"]).out.removeprefix("Restored: ").strip()
+    assert len(undone) >= 8
+    assert agent.startswith(undone)
+    assert cli.json("agent", "show", me)["role"] == "reviewer"
+    assert cli("agent", "restore", me, "3").out == f"{me} is now at version 5.\n"
+    assert "4" in cli("agent", "history", me).out
+
+
+def test_a_text_comes_from_a_file(cli: CommandLine, me: str, tmp_path: Path) -> None:
+    soul = tmp_path / "soul.md"
+    soul.write_text("I am new.\n")
+    cli("agent", "add", me)
+    cli("agent", "edit", me, "--soul", str(soul))
+    assert cli.json("agent", "show", me)["soul"] == "I am new.\n"
+    assert "cannot be read" in cli("agent", "edit", me, "--soul", str(tmp_path)).err
+    soul.write_bytes(b"\xff")
+    assert "not UTF-8" in cli("agent", "edit", me, "--soul", str(soul)).err
+    assert "Say what to change" in cli("agent", "edit", me).err

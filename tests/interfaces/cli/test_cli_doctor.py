@@ -1,22 +1,28 @@
 """doctor: each finding is provoked and has a remedy."""
 
+import os
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from hivelore import __version__
-from hivelore.cli import checks
+from hivelore.cli import checks, doctor
 from hivelore.cli.checks import Finding, Level
 from hivelore.errors import Broken
 from hivelore.health.handlers import read_status
+from hivelore.hooks.profile_files import ProfileFile
 from hivelore.local import endpoint, private_files
 from hivelore.local.lock import EMBEDDED, SERVICE, Lock, Owner
 from hivelore.models.onnx import pairs
 from hivelore.runtime.clock import SystemClock
+from hivelore.setup_scripts.start_up_file import GLOBAL, Kind, Section, prepend
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.sqlite.store import SqliteStore
 from support import postgres
@@ -44,6 +50,114 @@ def found(command: CommandLine, name: str, code: int) -> tuple[str, str, str]:
     assert (result.code, result.err) == (code, "")
     (finding,) = [one for one in result.json["findings"] if one["name"] == name]
     return finding["level"], finding["what"], finding["remedy"] or ""
+
+
+def test_a_workspace_without_its_folders_is_found(alone: CommandLine, made: Path) -> None:
+    (made / "workspace" / "personal").mkdir(parents=True)
+    assert found(alone, "workspace", 0) == (
+        "warning",
+        f"{made / 'workspace'} has no shared/memory, personal/memory.",
+        "Run 'hivelore workspace prepare', with --own-folder for a folder in 'agents'.",
+    )
+
+
+def test_folders_of_several_agents_in_one_workspace_are_checked(alone: CommandLine, made: Path) -> None:
+    workspace = made / "workspace"
+    for name in ("agents/a/memory", "agents/b/memory", "shared/memory"):
+        (workspace / name).mkdir(parents=True)
+    assert found(alone, "workspace", 0)[0] == "ok"
+    (workspace / "agents/b/memory").rmdir()
+    assert "has no agents/b/memory." in found(alone, "workspace", 0)[1]
+    (workspace / "agents/b/start-up.sh").mkdir()
+    result = alone("doctor", "--json")
+    files = [one["level"] for one in result.json["findings"] if one["name"] == "start-up file"]
+    assert files == ["ok", "ok", "error"]
+
+
+def test_a_missing_folder_of_repositories_is_found_where_start_up_files_run(tmp_path: Path) -> None:
+    for name in ("personal/memory", "shared/memory"):
+        (tmp_path / name).mkdir(parents=True)
+    assert checks.workspace_folder(tmp_path, runs=False).level is Level.OK
+    assert "has no repos." in checks.workspace_folder(tmp_path, runs=True).what
+
+
+def test_a_workspace_that_cannot_be_written_to_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("personal/memory", "shared/memory"):
+        (tmp_path / name).mkdir(parents=True)
+    assert checks.workspace_folder(tmp_path, runs=False).level is Level.OK
+
+    def may_write(path: Path, mode: int) -> bool:
+        return not str(path).endswith("shared/memory")
+
+    monkeypatch.setattr(os, "access", may_write)
+    finding = checks.workspace_folder(tmp_path, runs=False)
+    assert (finding.level, finding.what) == (Level.ERROR, f"{tmp_path / 'shared/memory'} cannot be written to.")
+
+
+def test_a_start_up_file_is_checked(tmp_path: Path) -> None:
+    assert "none in" in checks.start_up_file(tmp_path, runs=False).what
+    file = tmp_path / "start-up.sh"
+    written = prepend(b"last\n", [Section(GLOBAL, 1, "echo one\n")], Kind.SH)
+    assert written is not None
+    file.write_bytes(written)
+    assert "is off, so it is not run" in checks.start_up_file(tmp_path, runs=False).what
+    assert "prepare' runs it" in checks.start_up_file(tmp_path, runs=True).what
+    file.write_bytes(written.replace(b"one", b"two"))
+    assert checks.start_up_file(tmp_path, runs=True).level is Level.WARNING
+    file.write_bytes(written.partition(b"# <<<")[0])
+    assert checks.start_up_file(tmp_path, runs=True).level is Level.ERROR
+    file.write_bytes(b"# note\n" + written)
+    assert "in line 2" in checks.start_up_file(tmp_path, runs=True).what
+    file.write_bytes(written)
+    (tmp_path / "start-up-edit-0123.txt").write_text("echo two\n")
+    assert "1 edit in" in checks.start_up_file(tmp_path, runs=True).what
+    file.unlink()
+    file.symlink_to(tmp_path / "nowhere")
+    assert checks.start_up_file(tmp_path, runs=True).level is Level.ERROR
+
+
+def test_clones_are_checked(tmp_path: Path) -> None:
+    repos = [{"name": "shop"}, {"name": "api"}]
+    assert checks.clones(tmp_path, repos, None).level is Level.OK
+    (tmp_path / "repos").mkdir()
+    assert checks.clones(tmp_path, [], None).level is Level.OK
+    assert "git is not on your PATH" in checks.clones(tmp_path, repos, None).what
+    assert "2 repositories not cloned" in checks.clones(tmp_path, repos, "git").what
+    for name in ("shop", "api"):
+        (tmp_path / "repos" / name / ".git").mkdir(parents=True)
+    assert checks.clones(tmp_path, repos, "git") == Finding("clones", Level.OK, f"2 clones in {tmp_path}")
+    (tmp_path / "repos" / "api" / ".git").rmdir()
+    assert "in the place of a clone" in checks.clones(tmp_path, repos, "git").what
+
+
+def test_all_clones_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Service(tmp_path) as service:
+        operator = service.client(service.operator_key)
+        for number in range(101):
+            operator.call("POST", "/api/repos", body={"url": f"https://example.com/acme/shop{number:03}"})
+            (tmp_path / "workspace" / "repos" / f"shop{number:03}" / ".git").mkdir(parents=True)
+        monkeypatch.setenv("HIVELORE_WORKSPACE", str(tmp_path / "workspace"))
+        (finding,) = doctor._clones(operator)
+    assert finding.what == f"101 clones in {tmp_path / 'workspace'}"
+
+
+def test_files_of_the_profile_that_are_left_over_are_found(alone: CommandLine, made: Path) -> None:
+    assert found(alone, "profile files", 0)[:2] == ("ok", "nothing is left over")
+    (made / "workspace").mkdir()
+    soul = made / "workspace" / "SOUL.md"
+    file = ProfileFile(soul, "soul", follows_link=False)
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    session = {"id": "s1", "key": "", "pid": process.pid, "started": "1", "at": 0}
+    file.start(session, {"agentId": "a", "version": 1, "soul": "I am."})
+    level, what, remedy = found(alone, "profile files", 0)
+    assert (level, what.startswith(f"{soul} contain"), "--no-profile" in remedy) == ("warning", True, True)
+    (soul.with_name(".hivelore-SOUL.md") / "refused-1").write_text("x")
+    texts = [one for one in alone("doctor", "--json").json["findings"] if one["name"] == "profile files"]
+    assert [one["level"] for one in texts] == ["warning", "warning"]
+    (soul.with_name(".hivelore-SOUL.md") / "state.json").write_text("{")
+    texts = [one for one in alone("doctor", "--json").json["findings"] if one["name"] == "profile files"]
+    assert ("is damaged" in texts[0]["what"], str(soul) in texts[0]["remedy"]) == (True, True)
 
 
 def test_a_healthy_service_has_no_errors(alone: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,13 +278,23 @@ def test_missing_keywords_are_found_with_and_without_a_service(alone: CommandLin
     with Service(tmp_path / "other") as other:
         body = {"memories": [{"content": "The kettle boils."}]}
         other.client(other.operator_key, "local").call("POST", "/api/memory/batch", body=body)
-        other.app.store.write(other.app.keywords.clear)
         operator = other.client(other.operator_key)
-        (said,) = operator.call("GET", "/api/check")["repairs"]
+
+        found_once = list[str]()
+
+        def lacks_words() -> bool:
+            # The service may repair them before the check.
+            other.app.store.write(other.app.keywords.clear)
+            found_once[:] = operator.call("GET", "/api/check")["repairs"]
+            return bool(found_once)
+
+        until(lacks_words)
+        (said,) = found_once
         assert said.startswith("The keyword index lacks words of 1 of 1 memories.")
         until(lambda: operator.call("GET", "/api/check") == {"problems": [], "repairs": [], "failedEmbeddings": 0})
-        other.app.store.write(other.app.keywords.clear)
     shutil.copy(tmp_path / "other" / endpoint.DATABASE, made)
+    with closing(SqliteStore(made / endpoint.DATABASE, clock=SystemClock())) as store:
+        store.write(other.app.keywords.clear)
     level, what, _ = found(alone, "indexes", 0)
     assert (level, what) == ("warning", said)
 
@@ -390,10 +514,16 @@ def test_unreadable_secrets_and_env_files_are_found_with_and_without_a_service(
             operator.call("PUT", "/api/config", body={"key": key, "value": "x", "scope": "global", **more})
         report = operator.call("GET", "/api/config/check")
         assert [one.level for one in checks.configuration(report)] == [Level.OK, Level.OK]
+        operator.call("POST", "/api/repos", body={"url": "https://example.com/acme/shop"})
+        body = {"key": "URL", "value": "x", "scope": "repo", "scopeId": "shop"}
+        place = operator.call("PUT", "/api/config", body=body)["scopeId"]
+        operator.call("DELETE", "/api/repos/shop")
+        *_, repos = checks.configuration(operator.call("GET", "/api/config/check"))
+        assert (repos.level, place in repos.what) == (Level.WARNING, True)
         (home / "workspace/.env").write_text("URL=y\n")
         (home / endpoint.CONFIG_KEYS).unlink()
         report = operator.call("GET", "/api/config/check")
-    secrets, files = checks.configuration(report)
+    secrets, files, _ = checks.configuration(report)
     assert (secrets.level, files.level) == (Level.ERROR, Level.WARNING)
     assert "is missing" in secrets.what
     assert "URL in .env" in files.what

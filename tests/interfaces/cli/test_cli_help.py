@@ -10,16 +10,20 @@ import pytest
 from hivelore.cli import exits
 from hivelore.cli.dispatch import VERBS
 from hivelore.cli.exits import CODES
+from support.agent_swarm import make
 from support.command_line import CommandLine, environment, hivelore
 from support.service import Service
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 GROUPS = {
-    "agent": ("add", "list", "revoke"),
+    "agent": ("add", "list", "revoke", "join", "show", "edit", "history", "diff", "restore", "reset"),
     "events": ("list", "add", "forget"),
     "cooldowns": ("list", "set", "clear"),
     "config": ("list", "set", "delete", "resolved", "reveal", "history", "env", "rotate-key"),
+    "repo": ("list", "show", "add", "update", "remove", "sync"),
     "review": ("list", "show", "accept", "reject", "merge"),
+    "setup-script": ("show", "set", "history", "diff", "restore", "sync"),
+    "workspace": ("prepare",),
 }
 """Verbs with subcommands."""
 PROCESSES = {
@@ -30,6 +34,7 @@ PROCESSES = {
     "move": "test_cli_move.py",
     "review": "test_cli_review.py",
     "undo": "test_cli_maintenance.py",
+    "repo": "test_cli_repos.py",
 }
 """Verbs whose example needs another setting, and where it runs."""
 
@@ -52,6 +57,8 @@ def run_example(cli: CommandLine, example: str, me: str) -> None:
     for file in ("docs/a.md", "README.md"):
         Path(file).write_text("Something to read.")
     Path("memories.jsonl").write_text('{"id": "1", "content": "Taken in."}\n')
+    Path("agent-swarm-db.sqlite").unlink(missing_ok=True)
+    make(Path("agent-swarm-db.sqlite"), {})
     program, *words = shlex.split(example)
     assert program == "hivelore"
     words = [me if word == "reviewer" else word for word in words]
@@ -59,6 +66,10 @@ def run_example(cli: CommandLine, example: str, me: str) -> None:
         words[words.index("ID")] = cli.json("events", "add", "The backup is late.")["id"]
     if words[0] == "config" and "ID" in words:
         words[words.index("ID")] = cli.json("config", "set", "EXAMPLE", "x")["id"]
+    if words[:2] == ["repo", "add"]:
+        cli("repo", "remove", "shop")
+    if words[:2] == ["config", "resolved"]:
+        cli("repo", "add", "https://example.com/acme/shop", "--no-auto")
     if "ID" in words:
         kind = ("observe", "--category", "timing") if words[0] == "curate" else ("remember",)
         memory = cli.json(*kind, f"The API wants a Bearer prefix, says {me}.")["memory"]["id"]
@@ -83,6 +94,11 @@ def test_the_example_in_the_help_runs(cli: CommandLine, me: str, words: tuple[st
         cli("agent", "add", me)
     if words == ("config", "rotate-key"):
         cli("config", "set", "EXAMPLE_TOKEN", "x", "--secret")
+    if words[0] in ("setup-script", "workspace"):
+        cli("agent", "add", me)
+        for text in (b"echo one", b"echo two"):
+            cli("setup-script", "set", "-", "--agent", me, stdin=text)
+        cli("workspace", "prepare")
     if words == ("unsetup",):
         cli("setup", "claude-code")
     run_example(cli, example, me)

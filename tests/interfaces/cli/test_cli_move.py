@@ -34,14 +34,19 @@ NOTES = (
 )
 
 
-def newest_tables() -> list[str]:
-    """Tables of the newest migration; its other statements can run twice."""
+def reversal() -> list[str]:
+    """Returns statements that take back the tables, columns and indexes of the newest migration."""
     newest = max((files("hivelore.storage.sqlite") / "migrations").iterdir(), key=lambda file: file.name)
     text = newest.read_text(encoding="utf-8")
-    text = re.sub(r"^INSERT INTO sqlite_stat1\b", "", text, flags=re.MULTILINE)  # goes with the tables
-    harm = re.search(r"^(ALTER|INSERT|UPDATE|DROP TABLE)", text, re.MULTILINE)
+    text = re.sub(r"^INSERT INTO sqlite_stat1\b", "", text, flags=re.MULTILINE)  # goes with the tables and indexes
+    column = re.compile(r"^ALTER TABLE (\w+) ADD COLUMN (\w+)", re.MULTILINE)
+    harm = re.search(r"^(ALTER|INSERT|UPDATE|DROP TABLE)", column.sub("", text), re.MULTILINE)
     assert not harm, "Choose an older database another way."
-    return re.findall(r"^CREATE TABLE (\w+)", text, re.MULTILINE)
+    return [
+        *(f"DROP INDEX {index}" for index in re.findall(r"^CREATE (?:UNIQUE )?INDEX (\w+)", text, re.MULTILINE)),
+        *(f"ALTER TABLE {table} DROP COLUMN {name}" for table, name in column.findall(text)),
+        *(f"DROP TABLE {table}" for table in re.findall(r"^CREATE TABLE (\w+)", text, re.MULTILINE)),
+    ]
 
 
 def talk(service: Service) -> Client:
@@ -245,8 +250,8 @@ def test_a_closed_source_of_an_older_version_is_migrated_first(
 ) -> None:
     filled(elsewhere)
     with closing(sqlite3.connect(elsewhere / "hivelore.db")) as connection, connection:
-        for table in newest_tables():
-            connection.execute(f"DROP TABLE {table}")
+        for statement in reversal():
+            connection.execute(statement)
         connection.execute("DELETE FROM migration WHERE number = (SELECT MAX(number) FROM migration)")
     dry = alone("move", "--to", str(tmp_path / "new"), "--dry-run")
     assert (dry.code, "older version" in dry.err) == (5, True)

@@ -12,6 +12,7 @@ from hivelore.hooks import install
 from hivelore.integrations.targets import TARGETS
 from hivelore.local.lock import read_owner
 from support.command_line import CommandLine, environment, hivelore
+from support.hooks import Hook
 from support.powerless import without_override
 from support.service import Service
 from support.trees import everything
@@ -85,6 +86,25 @@ def test_the_nudge_is_switched_on_and_off_for_the_installation(cli: CommandLine,
     cli("setup", "codex", "--nudge")
     assert cli("unsetup").code == 0
     assert not install.nudges(service.home)
+
+
+@pytest.mark.parametrize("words", [("setup", "claude-code", "--no-profile"), ("unsetup", "claude-code")])
+def test_a_file_that_the_profile_replaced_comes_back_at_once(
+    cli: CommandLine, service: Service, user: Path, words: tuple[str, ...]
+) -> None:
+    own = user / ".claude" / "CLAUDE.md"
+    own.write_text("my own")
+    cli("setup", "claude-code", "--profile")
+    hook = Hook(install.file_in(service.home), service.home, user)
+    hook("SessionStart", environ={"HOME": str(user), "HIVELORE_PROFILE_FILES": "on"})
+    hook.finish()
+    assert own.read_text() != "my own"
+    own.write_text("an edit")
+    said = cli(*words)
+    assert f"{own} is as it was before" in said.out, said.err
+    assert own.read_text() == "my own"
+    assert cli.json("agent", "show", "local")["notes"] == "an edit"
+    cli("unsetup")
 
 
 def test_a_dry_run_shows_the_changes_and_makes_none(alone: CommandLine, elsewhere: Path, user: Path) -> None:

@@ -166,7 +166,7 @@ def test_bash_completes_verbs_and_options(tmp_path: Path) -> None:
         )
         return set(done.stdout.split())
 
-    assert completed("re") == {"remember", "recall", "recalls", "reembed", "review"}
+    assert completed("re") == {"remember", "recall", "recalls", "reembed", "repo", "review"}
     assert completed("recall", "--ex") == {"--explain"}
     assert completed("agent", "") >= {"add", "list", "revoke"}
 

@@ -12,9 +12,12 @@ from hivelore.core.agents import AgentId, Interface, Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import NotFound
+from hivelore.identity.profile import ProfileChange
 from hivelore.indexes.arrays import CodeBook, Labels, Mask
 from hivelore.memories.model import Scope
 from hivelore.python.hive import EmbeddedHive
+from hivelore.repos.model import RepoChange, RepoId
+from hivelore.review.model import ProposalFilter
 from hivelore.runtime.app import Application
 from hivelore.runtime.settings import load
 from hivelore.search.model import EVERYTHING, Filter, Visibility
@@ -30,7 +33,12 @@ from support.configuration import put as put_entries
 from support.events import ALL_EVENTS, an_event, log_events
 from support.links import a_link, put_links
 from support.memories import ADA, BOB, a_memory, an_observation, evidence, operational
-from support.proposals import a_proposal
+from support.profiles import a_head, a_version
+from support.profiles import put as put_profiles
+from support.proposals import a_proposal, inbox_of
+from support.repos import a_repo, a_report, repo_id
+from support.repos import put as put_repos
+from support.setup_scripts import a_script, a_script_proposal, put_drafts, put_scripts
 
 
 @pytest.fixture
@@ -164,6 +172,56 @@ def test_configuration_of_agents_is_hidden_from_others(app: Application, monkeyp
             assert len(view.late_env_lines(EVERYTHING.visibility, START, 9)) == len(seen) - 1
     with app.store.read() as view:
         assert len(view.late_env_lines(EVERYTHING.visibility, START, 9)) == 1
+
+
+def test_reports_of_workers_are_hidden_from_others(app: Application) -> None:
+    batch = a_batch(is_private=True)
+    put_repos(app.store, a_repo(), *(a_report(owner=owner) for owner in (None, ADA, BOB)))
+    app.store.write(
+        lambda tx: (tx.put_batch(batch), tx.put_repo_changes(batch.id, [RepoChange(repo_id(1), None, None)]))
+    )
+    for own, seen in ((ADA, {None, ADA}), (BOB, {None, BOB}), (None, {None})):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert {one.owner for one in view.repo_reports_after((RepoId(""), None), 9)} == seen
+            assert len(view.rows("SELECT name FROM repo")) == 1
+            assert view.rows("SELECT repo FROM repo_change") == []
+    with app.store.read(sees=Visibility(own=ADA, swarm=False)) as view:
+        assert isinstance(view, PostgresView)
+        assert view.rows("SELECT name FROM repo") == []
+
+
+def test_setup_scripts_of_agents_are_hidden_from_others(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_of_them(seen: Visibility) -> tuple[str, Mapping[str, object]]:
+        return "", {}
+
+    monkeypatch.setattr(review, "script_condition", all_of_them)
+    put_scripts(app.store, a_script(agent=None), a_script(agent=ADA))
+    shared, adas = a_script_proposal(None), a_script_proposal(ADA)
+    put_drafts(app.store, shared, adas)
+    for own, scripts in ((ADA, 2), (BOB, 1)):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert view.setup_script(None) == a_script(agent=None)
+            assert (view.setup_script(ADA) is None) == (own == BOB)
+            assert len(view.rows("SELECT text FROM script_draft")) == scripts
+            found = inbox_of(view, ProposalFilter(seen=Visibility(own=own, swarm=True)))
+            assert {one.id for one in found} == ({shared.id, adas.id} if own == ADA else {shared.id})
+
+
+def test_texts_of_profiles_are_hidden_from_others(app: Application) -> None:
+    put_profiles(app.store, a_head(), a_version(), a_head(BOB), a_version(agent=BOB))
+    batch = replace(a_batch(), is_private=True)
+    app.store.write(lambda tx: (tx.put_batch(batch), tx.put_profile_changes(batch.id, [ProfileChange(ADA, 1, 2)])))
+    for own in (ADA, BOB):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert [one.agent for one in view.profiles()] == [ADA, BOB]
+            assert [agent for agent in (ADA, BOB) if view.profile_version(agent, 1)] == [own]
+            assert list(view.profile_changes(batch.id)) == []
+    with app.store.read(sees=Visibility(own=None, swarm=True, others=True)) as view:
+        assert all(view.profile_version(agent, 1) for agent in (ADA, BOB))
+        assert len(view.profile_changes(batch.id)) == 1
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

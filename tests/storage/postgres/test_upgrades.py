@@ -265,7 +265,7 @@ def harm(script: str) -> list[str]:
     return [*TAKES_AWAY.findall(script), *(table for table in INDEXED.findall(script) if table not in made)]
 
 
-READ_ONCE = {9: ["memory"] * 3}
+READ_ONCE = {9: ["memory"] * 3, 19: ["proposal"]}
 """By number: indexes on a table that there is already. They are of columns that the same script adds, so nothing is in
 them yet, and the table is read once to find that out, while writers wait."""
 

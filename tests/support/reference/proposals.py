@@ -10,6 +10,7 @@ from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.review.model import Proposal, ProposalFilter, ProposalId, ProposalKind
 from hivelore.search.model import Visibility
+from hivelore.setup_scripts.decisions import may_see
 from support.reference.state import NO_DOCUMENTS, State, id_place
 
 
@@ -37,6 +38,10 @@ class ProposalsView:
         found = [one for one in about.values() if one.kind is ProposalKind.CONTRADICTION]
         return sorted(found, key=_place, reverse=True)
 
+    def script_proposals(self, agent: AgentId | None, limit: int) -> Sequence[Proposal]:
+        found = (one for one in self.state.proposals.values() if one.script is not None and one.script.agent == agent)
+        return nlargest(limit, found, _place)
+
     def count_open_proposals(self, actor: AgentId | None, kinds: Collection[ProposalKind]) -> int:
         found = (one for one in self.state.proposals.values() if one.actor == actor and one.decided is None)
         return sum(one.kind in kinds for one in found)
@@ -57,7 +62,7 @@ def about(state: State, memory: MemoryId) -> Sequence[Proposal]:
 
 def put(state: State, proposal: Proposal) -> State:
     there = tuple(one for one in proposal.memories if any(_memories(state, one.memory)))
-    if not there:
+    if not there and proposal.script is None:
         return replace(state, proposals=state.proposals.drop(proposal.id))
     return replace(state, proposals=state.proposals.put(proposal.id, replace(proposal, memories=there)))
 
@@ -81,7 +86,8 @@ def _place(proposal: Proposal) -> tuple[datetime, ProposalId]:
 
 def _is_seen(state: State, proposal: Proposal, seen: Visibility) -> bool:
     memories = (memory for one in proposal.memories for memory in _memories(state, one.memory))
-    return all(seen.admits(memory.owner, memory.scope) for memory in memories)
+    is_script_seen = proposal.script is None or may_see(seen, proposal.script.agent)
+    return is_script_seen and all(seen.admits(memory.owner, memory.scope) for memory in memories)
 
 
 def _written_last(state: State, proposal: Proposal) -> Memory:

@@ -14,6 +14,7 @@ from hivelore.core.text import Clean
 from hivelore.events.model import Cooldown, Event, LoggedId
 from hivelore.feedback.recalls import Evidence, Recall
 from hivelore.folders.model import KnownFile
+from hivelore.identity.profile import ProfileChange, ProfileHead, ProfileVersion
 from hivelore.indexing.model import (
     Change,
     ModelKey,
@@ -25,9 +26,11 @@ from hivelore.links.model import LinkKind, StoredLink
 from hivelore.memories.model import Action, Memory, Statement, Topic, Version
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.observations.model import Observation, Pair
+from hivelore.repos.model import Repo, RepoChange, RepoId, RepoReport
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import EventId, Handover, Session
+from hivelore.setup_scripts.model import ScriptVersion
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -149,6 +152,8 @@ class KeptBatch:
     batch: Batch
     preimages: tuple[Preimage, ...]
     config_changes: tuple[ConfigChange, ...] = ()
+    repo_changes: tuple[RepoChange, ...] = ()
+    profile_changes: tuple[ProfileChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +203,18 @@ class State:
     )
     env_lines: SharedMap[tuple[str, str, str], EnvLine] = field(
         default_factory=SharedMap[tuple[str, str, str], EnvLine]
+    )
+    repos: SharedMap[RepoId, Repo] = field(default_factory=SharedMap[RepoId, Repo])
+    repo_reports: SharedMap[tuple[RepoId, AgentId | None], RepoReport] = field(
+        default_factory=SharedMap[tuple[RepoId, AgentId | None], RepoReport]
+    )
+    setup_scripts: SharedMap[tuple[str, int], ScriptVersion] = field(
+        default_factory=SharedMap[tuple[str, int], ScriptVersion]
+    )
+    script_drafts: SharedMap[ProposalId, Clean] = field(default_factory=SharedMap[ProposalId, Clean])
+    profiles: SharedMap[AgentId, ProfileHead] = field(default_factory=SharedMap[AgentId, ProfileHead])
+    profile_versions: SharedMap[tuple[AgentId, int], ProfileVersion] = field(
+        default_factory=SharedMap[tuple[AgentId, int], ProfileVersion]
     )
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(

@@ -16,12 +16,15 @@ from hivelore.errors import Conflict
 from hivelore.events.model import Cooldown, Event, LoggedId
 from hivelore.feedback.recalls import Recall
 from hivelore.folders.model import KnownFile
+from hivelore.identity.profile import ProfileChange, ProfileHead, ProfileVersion
 from hivelore.links.model import LinkKind, StoredLink
 from hivelore.memories.stored import DocumentKey
+from hivelore.repos.model import Repo, RepoChange, RepoId, RepoReport
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import Handover, HandoverState, Session
-from support.reference import batches, configuration, links, proposals
+from hivelore.setup_scripts.model import ScriptVersion
+from support.reference import batches, configuration, links, profiles, proposals, repos, setup_scripts
 from support.reference import events as event_state
 from support.reference.state import Lease, Logged
 from support.reference.view import ReferenceView
@@ -157,7 +160,17 @@ class ReferenceSwarm(ReferenceView):
         self.state = proposals.put(self.state, proposal)
 
     def drop_proposal(self, proposal: ProposalId) -> None:
-        self.state = replace(self.state, proposals=self.state.proposals.drop(proposal))
+        drafts = self.state.script_drafts.drop(proposal)
+        self.state = replace(self.state, proposals=self.state.proposals.drop(proposal), script_drafts=drafts)
+
+    def put_script_draft(self, proposal: ProposalId, text: Clean) -> None:
+        self.state = replace(self.state, script_drafts=self.state.script_drafts.put(proposal, text))
+
+    def put_setup_script(self, version: ScriptVersion) -> None:
+        self.state = setup_scripts.put(self.state, version)
+
+    def drop_setup_scripts(self, agent: AgentId | None, last: int) -> None:
+        self.state = setup_scripts.without(self.state, agent, last)
 
     def prune_proposals(self, before: datetime, limit: int) -> int:
         old = proposals.decided_before(self.state, before, limit)
@@ -219,6 +232,37 @@ class ReferenceSwarm(ReferenceView):
     def prune_config(self, before: datetime, limit: int) -> int:
         self.state, pruned = configuration.pruned(self.state, before, limit)
         return pruned
+
+    def put_repo(self, repo: Repo) -> None:
+        self.state = repos.put(self.state, repo)
+
+    def drop_repo(self, repo: RepoId) -> None:
+        self.state = repos.without(self.state, repo)
+
+    def put_repo_report(self, report: RepoReport) -> None:
+        self.state = repos.put_report(self.state, report)
+
+    def drop_repo_report(self, repo: RepoId, owner: AgentId | None) -> None:
+        self.state = repos.without_report(self.state, repo, owner)
+
+    def drop_repo_reports(self, repo: RepoId) -> None:
+        self.state = repos.without_reports(self.state, repo)
+
+    def put_repo_changes(self, batch: BatchId, changes: Sequence[RepoChange]) -> None:
+        self.state = repos.with_changes(self.state, batch, changes)
+
+    def put_profile(self, profile: ProfileHead) -> None:
+        self.state = replace(self.state, profiles=self.state.profiles.put(profile.agent, profile))
+
+    def put_profile_version(self, version: ProfileVersion) -> None:
+        place = version.agent, version.number
+        self.state = replace(self.state, profile_versions=self.state.profile_versions.put(place, version))
+
+    def drop_profile_versions(self, agent: AgentId, last: int, kept: int) -> None:
+        self.state = profiles.without_versions(self.state, agent, last, kept)
+
+    def put_profile_changes(self, batch: BatchId, changes: Sequence[ProfileChange]) -> None:
+        self.state = profiles.with_changes(self.state, batch, changes)
 
     def acquire_lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
         held = self.state.leases.get(name)

@@ -22,11 +22,14 @@ from support.reference import events as event_state
 from support.reference.batches import BatchesView
 from support.reference.configuration import ConfigView
 from support.reference.links import LinksView
+from support.reference.profiles import ProfilesView
 from support.reference.proposals import ProposalsView
+from support.reference.repos import ReposView
+from support.reference.setup_scripts import SetupScriptsView
 from support.reference.state import Logged
 
 
-class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, ConfigView):
+class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, ConfigView, ProfilesView, ReposView, SetupScriptsView):
     """Implements ``storage.ports.SwarmView``."""
 
     def agent(self, agent: AgentId) -> Agent | None:

@@ -346,6 +346,12 @@ class ReferenceView(ReferenceSwarmView):
             preimages=sum(len(one.preimages) for one in self.state.batches.values()),
             config_entries=len(self.state.config_entries),
             config_versions=len(self.state.config_versions),
+            repos=len(self.state.repos),
+            repo_reports=len(self.state.repo_reports),
+            setup_scripts=len(self.state.setup_scripts),
+            script_drafts=len(self.state.script_drafts),
+            profiles=len(self.state.profiles),
+            profile_versions=len(self.state.profile_versions),
             jobs=len(self.state.jobs),
         )
 

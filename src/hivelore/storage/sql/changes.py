@@ -9,12 +9,15 @@ from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preim
 from hivelore.changes.preimage_codec import former, read_former
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
+from hivelore.setup_scripts.model import ScriptChange
 from hivelore.storage.sql.statements import (
     FLAG,
     INSTANT,
     INTERFACES,
     PLAIN,
+    SCRIPT_AGENT,
     Codec,
+    Columns,
     Param,
     Row,
     SqlReader,
@@ -36,6 +39,9 @@ KIND = {
     BatchKind.UNDONE: 6,
     BatchKind.REJUDGED: 7,
     BatchKind.CONFIGURED: 8,
+    BatchKind.PROFILED: 9,
+    BatchKind.REGISTERED: 10,
+    BatchKind.SETUP_SCRIPT: 11,
 }
 
 
@@ -57,6 +63,14 @@ BATCH = Table(
     undoes=PLAIN,
     undone_at=INSTANT,
     undone_by=PLAIN,
+    script=Columns(
+        ScriptChange,
+        None,
+        agent=SCRIPT_AGENT.named("script_agent"),
+        before=PLAIN.named("script_before"),
+        after=PLAIN.named("script_after"),
+        proposal=PLAIN.named("script_proposal"),
+    ),
 )
 PREIMAGE = Table(
     Preimage,
@@ -133,7 +147,13 @@ class ChangeJournalWriter(ChangeJournalReader, SqlWriter):
         self.run_each("preimage_put", [{**PREIMAGE.params(one), "batch": batch.id} for one in preimages])
 
     def drop_batch(self, batch: BatchId) -> None:
-        for name in ("preimages_drop", "config_changes_drop", "batch_drop"):
+        for name in (
+            "preimages_drop",
+            "config_changes_drop",
+            "profile_changes_drop",
+            "repo_changes_drop",
+            "batch_drop",
+        ):
             self.run(name, {"id": batch})
 
     def drop_preimages(self, document: DocumentKey) -> None:

@@ -15,13 +15,15 @@ from hivelore.review.model import (
     ProposalId,
     ProposalKind,
     ProposalSubject,
+    ScriptSubject,
     Wanted,
 )
-from hivelore.search.model import Filter
+from hivelore.search.model import Filter, Visibility
 from hivelore.storage.sql.statements import (
     INSTANT,
     INTERFACES,
     PLAIN,
+    SCRIPT_AGENT,
     Codec,
     Columns,
     Param,
@@ -45,6 +47,7 @@ KIND = {
     ProposalKind.SUPERSESSION: 5,
     ProposalKind.UPDATE: 6,
     ProposalKind.SUBJECT: 7,
+    ProposalKind.SETUP_SCRIPT: 8,
 }
 UNDECIDED = 0
 """Stands in the column of the decision while a proposal is open."""
@@ -74,7 +77,17 @@ PROPOSAL = Table(
         interface=INTERFACES.named("decided_door"),
         reason=PLAIN,
     ),
+    script=Columns(
+        ScriptSubject,
+        None,
+        agent=SCRIPT_AGENT.named("script_agent"),
+        version=PLAIN.named("script_version"),
+        digest=PLAIN.named("script_digest"),
+    ),
 )
+
+
+_SCRIPT = PROPOSAL.names.index("script_agent")
 
 
 def proposal_condition(
@@ -94,6 +107,22 @@ def proposal_condition(
     return sql, params
 
 
+def script_condition(seen: Visibility) -> tuple[str, dict[str, Param]]:
+    """Returns a filter of proposals by the visibility of their setup scripts, to be appended to other conditions."""
+    if seen.others and seen.swarm:
+        return "", {}
+    admitted = ["pr.script_agent IS NULL"]
+    params: dict[str, Param] = {}
+    if seen.swarm:
+        admitted.append("pr.script_agent = ''")
+    if seen.others:
+        admitted.append("pr.script_agent <> ''")
+    elif seen.own is not None:
+        admitted.append("pr.script_agent = :script_owner")
+        params["script_owner"] = seen.own
+    return f" AND ({' OR '.join(admitted)})", params
+
+
 class ReviewReader(SqlReader):
     """Implements ``review.ports.ReviewReads``."""
 
@@ -107,8 +136,9 @@ class ReviewReader(SqlReader):
     ) -> Sequence[Proposal]:
         seen, own = condition(Filter(visibility=where.seen))
         sql, params = proposal_condition(where, after)
-        statement = self.SQL["proposals"].replace("{where}", seen).replace("{proposal_filter}", sql)
-        return self._proposals(statement, {**own, **params, "limit": limit})
+        scripts, script_params = script_condition(where.seen)
+        statement = self.SQL["proposals"].replace("{where}", seen).replace("{proposal_filter}", sql + scripts)
+        return self._proposals(statement, {**own, **params, **script_params, "limit": limit})
 
     def proposals_about(self, document: DocumentKey) -> Sequence[Proposal]:
         return self._proposals(self.SQL["proposals_about"], {"document": document})
@@ -116,6 +146,9 @@ class ReviewReader(SqlReader):
     def contradictions_about(self, documents: Collection[DocumentKey]) -> Sequence[Proposal]:
         params: Params = {"kind": KIND[ProposalKind.CONTRADICTION], "documents": self.array(documents)}
         return self._proposals(self.SQL["contradictions_about"], params)
+
+    def script_proposals(self, agent: AgentId | None, limit: int) -> Sequence[Proposal]:
+        return self._proposals(self.SQL["script_proposals"], {"agent": agent or "", "limit": limit})
 
     def count_open_proposals(self, actor: AgentId | None, kinds: Collection[ProposalKind]) -> int:
         codes = self.array([KIND[kind] for kind in kinds])
@@ -136,14 +169,16 @@ class ReviewReader(SqlReader):
         if found:
             for proposal, memory, version in self.rows(self.SQL["concerned_of"], {"ids": self.array(memories.keys())}):
                 memories[proposal].append(ProposalSubject(memory, version))
-        return [PROPOSAL.read(row, memories=tuple(memories[row[0]])) for row in found if memories[row[0]]]
+        proposals = ((row, tuple(memories[row[0]])) for row in found)
+        # Row-level security may hide all memories of a proposal, and a setup script has none.
+        return [PROPOSAL.read(row, memories=about) for row, about in proposals if about or row[_SCRIPT] is not None]
 
 
 class ReviewWriter(ReviewReader, SqlWriter):
     """Implements ``review.ports.ReviewWrites``."""
 
     def put_proposal(self, proposal: Proposal) -> None:
-        self.drop_proposal(proposal.id)
+        self._drop_row(proposal.id)
         about = {one.memory for one in proposal.memories}
         keys = dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(about)}))
         concerned = [
@@ -151,11 +186,15 @@ class ReviewWriter(ReviewReader, SqlWriter):
             for position, one in enumerate(proposal.memories)
             if one.memory in keys
         ]
-        if concerned:
+        if concerned or proposal.script is not None:
             self.run("proposal_put", PROPOSAL.params(proposal))
             self.run_each("concerned_put", concerned)
 
     def drop_proposal(self, proposal: ProposalId) -> None:
+        self._drop_row(proposal)
+        self.run("script_draft_drop", {"id": proposal})
+
+    def _drop_row(self, proposal: ProposalId) -> None:
         for name in ("concerned_drop", "proposal_drop"):
             self.run(name, {"id": proposal})
 

@@ -20,6 +20,11 @@ FROM proposal pr WHERE pr.namespace = :namespace AND pr.kind = :kind AND pr.id I
   SELECT proposal FROM concerned WHERE namespace = :namespace AND document {any:documents})
 ORDER BY pr.at DESC, pr.id DESC
 
+-- name: script_proposals
+SELECT {columns:proposal pr}
+FROM proposal pr WHERE pr.namespace = :namespace AND pr.script_agent = :agent
+ORDER BY pr.at DESC, pr.id DESC LIMIT :limit
+
 -- name: proposals_open_count
 SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor = :actor AND how = 0 AND kind {any:kinds}
 

@@ -142,6 +142,18 @@ ACTION = {
 ACTIONS = codes(ACTION)
 
 
+def _read_script_agent(agent: str) -> str | None:
+    return agent or None
+
+
+def _write_script_agent(script: Any) -> str:
+    return script.agent or ""
+
+
+SCRIPT_AGENT = Codec(_read_script_agent, _write_script_agent, is_whole=True)
+"""The agent of a setup script; empty for the global one."""
+
+
 def plain(fields: str) -> dict[str, Codec]:
     """Returns columns that store these fields unchanged."""
     return dict.fromkeys(fields.split(), PLAIN)

@@ -41,4 +41,10 @@ SELECT
   (SELECT COUNT(*) FROM preimage WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM config_entry WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM config_version WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM repo WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM repo_report WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM setup_script WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM script_draft WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM profile WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM profile_version WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM job WHERE namespace = :namespace)

@@ -25,8 +25,11 @@ from hivelore.storage.sql.memories import (
     passage_params,
 )
 from hivelore.storage.sql.observations import OPERATIONAL, ObservationReader, observation_params
+from hivelore.storage.sql.profiles import ProfileReader, ProfileWriter
+from hivelore.storage.sql.repos import RepoReader, RepoWriter
 from hivelore.storage.sql.review import ReviewReader, ReviewWriter
 from hivelore.storage.sql.sessions import SessionReader, SessionWriter
+from hivelore.storage.sql.setup_scripts import SetupScriptReader, SetupScriptWriter
 from hivelore.storage.sql.statements import Dialect, Param, Table, load_dialect
 
 
@@ -40,8 +43,11 @@ class SqlView(
     JobReader,
     LinkReader,
     ObservationReader,
+    RepoReader,
+    ProfileReader,
     ReviewReader,
     SessionReader,
+    SetupScriptReader,
 ):
     """Implements ``storage.ports.View`` except for the change log."""
 
@@ -89,8 +95,11 @@ class SqlTransaction(
     JobWriter,
     LinkWriter,
     MemoryWriter,
+    RepoWriter,
+    ProfileWriter,
     ReviewWriter,
     SessionWriter,
+    SetupScriptWriter,
     SqlView,
 ):
     """Implements ``storage.ports.Transaction`` except for the change log: what concerns several capabilities."""

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from hivelore.changes.model import Batch, BatchFilter, Preimage
 from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigVersion, EnvLine
+from hivelore.core.agents import AgentId
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobState
@@ -24,6 +25,7 @@ from hivelore.core.values import replace
 from hivelore.events.model import Event, EventFilter
 from hivelore.feedback.recalls import Recall, RecallFilter
 from hivelore.folders.model import KnownFile
+from hivelore.identity.profile import ProfileChange, ProfileVersion
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import ChangeCursor, ChangeKind
 from hivelore.indexing.rebuild import INDEX, IndexRebuild
@@ -33,9 +35,12 @@ from hivelore.memories import whole_reader
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.whole import Counts
 from hivelore.memories.whole_reader import Checksum, MemoryBatch, canonical
-from hivelore.review.model import Proposal, ProposalFilter
+from hivelore.repos.model import Repo, RepoChange, RepoId, RepoReport
+from hivelore.repos.rules import name_key
+from hivelore.review.model import Proposal, ProposalFilter, ProposalId
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.sessions.model import EventId
+from hivelore.setup_scripts.model import ScriptVersion
 from hivelore.storage.migration_state import MOVE, MigrationState, fitting, known, origin_of
 from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
@@ -44,7 +49,9 @@ T = TypeVar("T")
 PAGE = 1_000
 """Rows of a log that are read at a time."""
 BATCH_PAGE = 100
-"""Change batches that are read at a time, each with its pre-images."""
+"""Change batches that are read at a time, each with its pre-images; also repositories and setup scripts."""
+VERSION_PAGE = 20
+"""Versions of profiles that are read at a time."""
 CANCELLED_BY_MOVE = Clean("It was running when the swarm was moved. Start it again.")
 
 Progress = Callable[[str, float | None], AbstractContextManager[Callable[[float], None]]]
@@ -243,7 +250,10 @@ class Migrator:
         self._copy_links(view)
         self._copy_batches(view)
         self._copy_config(view)
+        self._copy_repos(view)
+        self._copy_setup_scripts(view)
         self._copy_files(view)
+        self._copy_profiles(view)
         for page in _pages(lambda after: view.handovers_after(after, PAGE), EventId(""), lambda one: one.ended.id):
             self._target.write(lambda tx, page=page: _put_each(tx.put_handover, page))
         values = {name: value for name in self._settings if (value := view.setting(name)) is not None}
@@ -321,7 +331,12 @@ class Migrator:
         kept = {one.id for one in chain.from_iterable(_proposal_pages(view))}
         for page in _proposal_pages(view):
             if changed := [one for one in page if found.get(one.id) != one]:
-                self._target.write(lambda tx, changed=changed: _put_each(tx.put_proposal, changed))
+                plain = [one for one in changed if one.script is None]
+                self._target.write(lambda tx, plain=plain: _put_each(tx.put_proposal, plain))
+                for one in changed:
+                    if one.script is not None:
+                        text = view.script_draft(one.id)
+                        self._target.write(lambda tx, one=one, text=text: _put_script_proposal(tx, one, text))
         for deleted in found.keys() - kept:
             self._target.write(lambda tx, deleted=deleted: tx.drop_proposal(deleted))
 
@@ -358,6 +373,59 @@ class Migrator:
             self._target.write(lambda tx, line=line: tx.drop_env_line(line.workspace, line.path, line.key))
         for line in lines:
             self._target.write(lambda tx, line=line: tx.put_env_line(line))
+
+    def _copy_repos(self, view: View) -> None:
+        with self._target.read() as target:
+            found = {one.id: _digest(one) for one in repos_of(target)}
+            reports = {(one.repo, one.owner): _digest(one) for one in repo_reports_of(target)}
+        wanted = {one.id: _digest(one) for one in repos_of(view)}
+        for repo, digest in found.items():
+            if wanted.get(repo) != digest:  # Another one may have its name now.
+                self._target.write(lambda tx, repo=repo: tx.drop_repo(repo))
+                reports = {key: one for key, one in reports.items() if key[0] != repo}
+        for one in repos_of(view):
+            if found.get(one.id) != wanted[one.id]:
+                self._target.write(lambda tx, one=one: tx.put_repo(one))
+        for report in repo_reports_of(view):
+            if reports.pop((report.repo, report.owner), None) != _digest(report):
+                self._target.write(lambda tx, report=report: tx.put_repo_report(report))
+        for repo, owner in reports:
+            self._target.write(lambda tx, repo=repo, owner=owner: tx.drop_repo_report(repo, owner))
+
+    def _copy_setup_scripts(self, view: View) -> None:
+        with self._target.read() as target:
+            found = {(one.agent, one.number): _digest(one) for one in setup_scripts_of(target)}
+        first: dict[AgentId | None, int] = {}
+        for one in setup_scripts_of(view):
+            first.setdefault(one.agent, one.number)
+            if found.get((one.agent, one.number)) != _digest(one):
+                self._target.write(lambda tx, one=one: tx.put_setup_script(one))
+        for agent in {agent for agent, _ in found}:
+            last = first[agent] - 1 if agent in first else _LAST_NUMBER
+            self._target.write(lambda tx, agent=agent, last=last: tx.drop_setup_scripts(agent, last))
+
+    def _copy_profiles(self, view: View) -> None:
+        for page in profile_version_pages(view):
+            with self._target.read() as target:
+                changed = [one for one in page if target.profile_version(one.agent, one.number) != one]
+            if changed:
+                self._target.write(lambda tx, changed=changed: _put_each(tx.put_profile_version, changed))
+        profiles = view.profiles()
+        # The current version may be older than all others that are kept.
+        oldest = {
+            profile: min(
+                (number for number, _ in view.profile_version_sizes(profile.agent) if number != profile.version),
+                default=profile.last + 1,
+            )
+            for profile in profiles
+        }
+
+        def put(tx: Transaction) -> None:
+            _put_each(tx.put_profile, profiles)
+            for profile, number in oldest.items():
+                tx.drop_profile_versions(profile.agent, number - 1, profile.version)
+
+        self._target.write(put)
 
     def _copy_files(self, view: View) -> None:
         kept: set[tuple[str, str]] = set()
@@ -419,12 +487,25 @@ def _replace_links(tx: Transaction, old: Collection[StoredLink], new: Collection
     _put_each(tx.put_link, new)
 
 
+def _put_script_proposal(tx: Transaction, proposal: Proposal, text: Clean | None) -> None:
+    tx.put_proposal(proposal)
+    if text is not None:
+        tx.put_script_draft(proposal.id, text)
+
+
 def _put_batch(
-    tx: Transaction, batch: Batch, preimages: Sequence[Preimage], config_changes: Sequence[ConfigChange]
+    tx: Transaction,
+    batch: Batch,
+    preimages: Sequence[Preimage],
+    config_changes: Sequence[ConfigChange],
+    repo_changes: Sequence[RepoChange],
+    profile_changes: Sequence[ProfileChange],
 ) -> None:
     tx.drop_batch(batch.id)
     tx.put_batch(batch, preimages)
     tx.put_config_changes(batch.id, config_changes)
+    tx.put_repo_changes(batch.id, repo_changes)
+    tx.put_profile_changes(batch.id, profile_changes)
 
 
 def _put_config(tx: Transaction, entry: ConfigEntry, versions: Sequence[ConfigVersion]) -> None:
@@ -457,6 +538,12 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         all_batches(view),
         config_of(view),
         env_lines_of(view),
+        repos_of(view),
+        repo_reports_of(view),
+        setup_scripts_of(view),
+        script_drafts_of(view),
+        view.profiles(),
+        chain.from_iterable(profile_version_pages(view)),
     ):
         checksum = Checksum()
         checksum.add_all(rows)
@@ -528,12 +615,60 @@ def env_lines_of(view: View) -> Iterator[EnvLine]:
     return chain.from_iterable(pages)
 
 
-def all_batches(view: View) -> Iterator[tuple[Batch, tuple[Preimage, ...], tuple[ConfigChange, ...]]]:
-    """Yields all change batches with their pre-images and changes of configuration entries, newest first."""
+def repos_of(view: View) -> Iterator[Repo]:
+    """Yields all repositories, by name."""
+    return chain.from_iterable(_pages(lambda after: view.repos(after, BATCH_PAGE), "", lambda one: name_key(one.name)))
+
+
+def repo_reports_of(view: View) -> Iterator[RepoReport]:
+    """Yields all reports about clones, by repository and owner."""
+    start = (RepoId(""), None)
+    pages = _pages(lambda after: view.repo_reports_after(after, BATCH_PAGE), start, lambda one: (one.repo, one.owner))
+    return chain.from_iterable(pages)
+
+
+def setup_scripts_of(view: View) -> Iterator[ScriptVersion]:
+    """Yields all versions of all setup scripts, by agent and number."""
+    pages = _pages(
+        lambda after: view.all_setup_scripts(after, BATCH_PAGE), ("", 0), lambda one: (one.agent or "", one.number)
+    )
+    return chain.from_iterable(pages)
+
+
+def script_drafts_of(view: View) -> Iterator[tuple[ProposalId, Clean]]:
+    """Yields the texts of all proposals to change a setup script."""
+    for one in chain.from_iterable(_proposal_pages(view)):
+        if one.script is not None and (text := view.script_draft(one.id)) is not None:
+            yield one.id, text
+
+
+def profile_version_pages(view: View) -> Iterator[Sequence[ProfileVersion]]:
+    """Yields the versions of all profiles, by agent and newest first."""
+    for profile in view.profiles():
+        agent = profile.agent
+        yield from _pages(
+            lambda before, agent=agent: view.profile_versions(agent, before, VERSION_PAGE),
+            profile.last + 1,
+            lambda one: one.number,
+        )
+
+
+def all_batches(
+    view: View,
+) -> Iterator[
+    tuple[Batch, tuple[Preimage, ...], tuple[ConfigChange, ...], tuple[RepoChange, ...], tuple[ProfileChange, ...]]
+]:
+    """Yields all change batches with their pre-images and their other changes, newest first."""
     where = BatchFilter(seen=_SEEN)
     pages = _pages(lambda after: view.batches(where, after, BATCH_PAGE), None, lambda one: (one.at, one.id))
     return (
-        (batch, tuple(view.preimages(batch.id)), tuple(view.config_changes(batch.id)))
+        (
+            batch,
+            tuple(view.preimages(batch.id)),
+            tuple(view.config_changes(batch.id)),
+            tuple(view.repo_changes(batch.id)),
+            tuple(view.profile_changes(batch.id)),
+        )
         for page in pages
         for batch in page
     )
