@@ -33,7 +33,7 @@ from scripts.build_model import (
     published,
 )
 
-NAME = "hivelore-judge-4-int4"
+NAME = "hivelore-judge-5-int4"
 CLASSES = ("same", "conflict", "update", "different")
 FOLDER = TARGET.parent / "judge"
 HEADS = 12

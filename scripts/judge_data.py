@@ -27,9 +27,10 @@ LEARN = ("learn", "next")
 SHARES = {"unrelated": 0.16, "chains": 0.22, "clusters": 0.46, "statements": 0.10, "written": 0.06}
 """Of the pairs, by where they come from."""
 OF_CLUSTERS = {SAME: 0.22, CONFLICT: 0.24, UPDATE: 0.28, DIFFERENT: 0.26}
-DRAWN, HARD = 320, 48
-"""Unrelated pairs that are drawn at once, and how many of them are read because they look most like a change; as many
-others are read too."""
+HARD = 48
+"""Of the pairs that are drawn at once, those that are read because they look most like a change; as many others are
+read too."""
+UNRELATED_DRAWN, LOOK_ALIKES_DRAWN = 320, 144
 RENAMED = 0.25
 """The share of pairs in which words that both have are exchanged for others."""
 IN_LOWER_CASE = 0.06
@@ -59,8 +60,8 @@ class TrainingPairs:
     def __init__(self, rng: random.Random, hardness: Callable[[Sequence[Pair]], Sequence[float]]) -> None:
         """``hardness``: how much each pair looks like a change to the model, greatest for the hardest."""
         self._rng = rng
-        self._hardness = hardness
-        self._hard = list[Labelled]()
+        self._hard_unrelated = _Hardest(self._unrelated, UNRELATED_DRAWN, hardness, rng)
+        self._hard_look_alikes = _Hardest(self._look_alike, LOOK_ALIKES_DRAWN, hardness, rng)
         self._groups = [rows_of(TRUTH / "clusters" / f"{name}.jsonl") for name in CLUSTERS]
         """Clusters of each writer."""
         self._statements = [of_statements(row) for row in _statement_clusters()]
@@ -69,7 +70,7 @@ class TrainingPairs:
     def __iter__(self) -> Iterator[Pair]:
         rng = self._rng
         sources = {
-            "unrelated": self._hard_to_tell,
+            "unrelated": self._hard_unrelated,
             "chains": self._of_chain,
             "clusters": self._of_cluster,
             "statements": self._of_statements,
@@ -87,7 +88,7 @@ class TrainingPairs:
     def _of_cluster(self) -> Labelled:
         rng = self._rng
         cluster = rng.choice(self._clusters)
-        says, against, updates, apart = (cluster[name] for name in ("says", "against", "updates", "apart"))
+        says, against, updates = (cluster[name] for name in ("says", "against", "updates"))
         (label,) = rng.choices(list(OF_CLUSTERS), list(OF_CLUSTERS.values()))
         if label == SAME:
             several = [says] * 3 + [texts for texts in (*against, *updates) if len(texts) > 1]
@@ -96,15 +97,21 @@ class TrainingPairs:
         if label == UPDATE:
             return Labelled((rng.choice(says), rng.choice(rng.choice(updates)), UPDATE), is_ordered=True)
         if label == DIFFERENT:
-            texts = rng.choices((says, rng.choice(against), rng.choice(updates), apart), (80, 7, 7, 6))[0]
-            one = rng.choice(texts)
-            return Labelled((one, rng.choice([text for text in apart if text != one]), DIFFERENT))
+            return self._hard_look_alikes()
         if len(against) > 1 and rng.random() < 0.12:
             one, other = rng.sample(against, 2)
             return Labelled((rng.choice(one), rng.choice(other), CONFLICT))
         if rng.random() < 0.05:  # Who repeats the former state later contradicts the update.
             return Labelled((rng.choice(rng.choice(updates)), rng.choice(says), CONFLICT), is_ordered=True)
         return Labelled((rng.choice(says), rng.choice(rng.choice(against)), CONFLICT))
+
+    def _look_alike(self) -> Labelled:
+        rng = self._rng
+        cluster = rng.choice(self._clusters)
+        says, against, updates, apart = (cluster[name] for name in ("says", "against", "updates", "apart"))
+        texts = rng.choices((says, rng.choice(against), rng.choice(updates), apart), (80, 7, 7, 6))[0]
+        one = rng.choice(texts)
+        return Labelled((one, rng.choice([text for text in apart if text != one]), DIFFERENT))
 
     @cached_property
     def _clusters(self) -> Sequence[Cluster]:
@@ -141,18 +148,6 @@ class TrainingPairs:
                 near[row["near"]].append(row["text"])
             found += [(row, near[row["key"]]) for row in rows_of(TRUTH / "chains" / f"{name}.jsonl")]
         return found
-
-    def _hard_to_tell(self) -> Labelled:
-        """Returns an unrelated pair; half of them are those that the model takes for a change most."""
-        if not self._hard:
-            drawn = [self._unrelated() for _ in range(DRAWN)]
-            hardness = self._hardness([one.pair for one in drawn])
-            by_hardness = sorted(range(DRAWN), key=lambda place: hardness[place])
-            self._hard = [
-                drawn[place] for place in (*by_hardness[-HARD:], *self._rng.sample(by_hardness[:-HARD], HARD))
-            ]
-            self._rng.shuffle(self._hard)
-        return self._hard.pop()
 
     def _unrelated(self) -> Labelled:
         """Returns notes of two clusters or chains of one writer, often those that share the rarest words."""
@@ -200,6 +195,33 @@ class TrainingPairs:
     def _names(self) -> Sequence[str]:
         pairs = [*self._written, *itertools.chain.from_iterable(self._statements[:1_500])]
         return sorted({word for pair in pairs for word in _shared(pair)})
+
+
+class _Hardest:
+    """Pairs without a change; half of them are those that the model takes for a change most."""
+
+    def __init__(
+        self,
+        draw: Callable[[], Labelled],
+        drawn: int,
+        hardness: Callable[[Sequence[Pair]], Sequence[float]],
+        rng: random.Random,
+    ) -> None:
+        self._draw = draw
+        self._drawn = drawn
+        self._hardness = hardness
+        self._rng = rng
+        self._left = list[Labelled]()
+
+    def __call__(self) -> Labelled:
+        if not self._left:
+            drawn = [self._draw() for _ in range(self._drawn)]
+            hardness = self._hardness([one.pair for one in drawn])
+            by_hardness = sorted(range(self._drawn), key=lambda place: hardness[place])
+            places = (*by_hardness[-HARD:], *self._rng.sample(by_hardness[:-HARD], HARD))
+            self._left = [drawn[place] for place in places]
+            self._rng.shuffle(self._left)
+        return self._left.pop()
 
 
 class _Index:

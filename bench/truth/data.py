@@ -16,10 +16,11 @@ SAME, CONFLICT, UPDATE, DIFFERENT, RELATED = "same", "conflict", "update", "diff
 LABELS = (SAME, CONFLICT, UPDATE, DIFFERENT, RELATED)
 OF_EACH = 2
 """Pairs of each label that are drawn from a cluster."""
-PAIRS_ASIDE = ("gil", "jo")
+PAIRS_ASIDE = ("pia", "rok")
+PAIRS_FOR_TUNING = ("gil", "jo")
 CLUSTERS_FOR_TUNING = ("flo", "una")
-CHAINS_ASIDE = ("kai", "lou")
-CHAINS_FOR_TUNING = ("nia",)
+CHAINS_ASIDE = ("sam",)
+CHAINS_FOR_TUNING = ("kai", "lou", "nia")
 LANGUAGES = ("de", "zh")
 FIRST_NEGATIVE = datetime(2026, 1, 5, tzinfo=UTC)
 BETWEEN_NEGATIVES = timedelta(days=60)
@@ -83,8 +84,11 @@ class ChainSet:
 def pair_sets(data: Path | None) -> Mapping[str, Sequence[Pair]]:
     """Returns the pairs of each set. ``public`` is missing without its file in the benchmark data."""
     sets = {
-        ASIDE: [_pair(one) for name in PAIRS_ASIDE for one in read_lines(OWN / "pairs" / f"{name}.jsonl")],
-        TUNING: [one for name in CLUSTERS_FOR_TUNING for one in _drawn(read_lines(OWN / "clusters" / f"{name}.jsonl"))],
+        ASIDE: _pairs(PAIRS_ASIDE),
+        TUNING: [
+            *_pairs(PAIRS_FOR_TUNING),
+            *(one for name in CLUSTERS_FOR_TUNING for one in _drawn(read_lines(OWN / "clusters" / f"{name}.jsonl"))),
+        ],
     }
     folder = _public(data, "pairs.jsonl")
     return sets if folder is None else {PUBLIC: [_pair(one) for one in read_lines(folder / "pairs.jsonl")], **sets}
@@ -111,6 +115,10 @@ def _public(data: Path | None, file: str) -> Path | None:
     """Returns the folder of the public sets if it has this file."""
     folder = None if data is None else data / "truth"
     return folder if folder is not None and (folder / file).exists() else None
+
+
+def _pairs(names: Sequence[str]) -> list[Pair]:
+    return [_pair(one) for name in names for one in read_lines(OWN / "pairs" / f"{name}.jsonl")]
 
 
 def _pair(line: Mapping[str, Any]) -> Pair:

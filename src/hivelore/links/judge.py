@@ -38,8 +38,8 @@ class Thresholds:
 
     same: float = 0.75
     conflict: float = 0.96
-    update: float = 0.98
-    change: float = 0.985
+    update: float = 0.985
+    change: float = 0.992
     """Of conflict and update together; from it on, the likelier of the two is the verdict."""
     doubt: float = 0.88
     """Of conflict and update together; from it on, a pair without another verdict is uncertain instead of different."""

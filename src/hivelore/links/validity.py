@@ -12,7 +12,7 @@ from hivelore.links.model import Link, LinkKind
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Memory, MemoryId, Trust, Version
 
-CERTAIN = 0.989
+CERTAIN = 0.99
 """Least certainty of an update that may change valid time: a wrong order misleads less than a wrong end. Chosen in
 docs/decisions/0028-facts-that-change.md."""
 

@@ -26,7 +26,7 @@ QUERY_TOKENS, END_TOKENS, TEXT_TOKENS = 96, 24, 150
 
 PAIR_TOKENS = 128
 """Word pieces of each of two notes that are compared."""
-JUDGE = "hivelore-judge-4"
+JUDGE = "hivelore-judge-5"
 """Name of the model that compares notes."""
 
 Ids = list[int]
