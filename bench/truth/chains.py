@@ -50,8 +50,8 @@ are asked. Each fact is asked for twice, directly and in other words.
   not tellings of one fact (not `may-update`, which claims nothing); *per note* divides it by the number of all notes.
   *false same*: number of links that call such notes, or tellings of different values, the same.
 
-The sets *public* (in `HIVELORE_BENCH_DATA`) and *aside* train no model. The number of compared memories was kept after a
-look at *public*, so its figures are somewhat too good. Nobody had looked at *aside*. *tuning* chose constants.
+The sets *public* (in `HIVELORE_BENCH_DATA`) and *aside* train no model. The number of compared memories was kept after
+a look at *public*, so its figures are somewhat too good. Nobody had looked at *aside*. *tuning* chose constants.
 *public* also contains pairs of notes that look like an update and are none.
 
 The last table has facts with keys (`subject`) that change 2 to 8 times, told in random order with the times since which

@@ -312,8 +312,9 @@ def test_a_hand_back_without_a_text_keeps_the_progress_of_earlier_runs(world: Wo
 
 def test_a_hand_back_without_a_text_reports_its_costs(world: World) -> None:
     task = world.service.add("Wait.", progress=["Half is done."])
-    message = {"id": "msg_1", "content": [], "usage": {"input_tokens": 100, "output_tokens": 7}}
-    body = "\n".join([began(), event(type="assistant", message=message), f"open('said', 'w')\n{SLEEP}"])
+    usage = {"input_tokens": 100, "output_tokens": 7}
+    said = event(type="assistant", message={"id": "msg_1", "content": [], "usage": usage})
+    body = "\n".join([began(), said, f"open('said', 'w')\n{SLEEP}"])
     world.stopping(world.runner(body, once=False), lambda: (world.folder / "said").exists())
     assert (task.state, task.progress) == ("open", ["Half is done."])
     assert task.usage is not None
