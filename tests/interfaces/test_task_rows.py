@@ -610,6 +610,11 @@ def test_a_daily_limit_stops_claims(tmp_path: Path) -> None:
         _, figures = service.raw(request.encode())
         assert b"hivelore_task_cost_dollars 1.5" in figures
         assert b'hivelore_tasks{state="open"} 1.0' in figures
+        key = service.add("bob")
+        request = f"GET /metrics HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n"
+        _, figures = service.raw(request.encode())
+        assert b"hivelore_ready" in figures
+        assert b"hivelore_task" not in figures, "a worker sees no work and no costs of others"
 
 
 def test_a_claim_tells_what_earlier_attempts_have_cost(swarm: Swarm) -> None:

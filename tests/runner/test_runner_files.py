@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hivelore.errors import Unavailable
 from hivelore.runner import outbox as outbox_module
 from hivelore.runner import run_folders, task_locks
 from hivelore.runner.local_transcripts import LocalTranscripts
-from hivelore.runner.model import Program, Usage
+from hivelore.runner.model import NO_USAGE, ClaimedTask, Program, Usage
 from hivelore.runner.orphans import VARIABLE
 from hivelore.runner.outbox import Outbox, Sent
 from hivelore.runner.ports import Call
@@ -185,9 +186,73 @@ def test_a_call_at_which_the_service_fails_does_not_hold_up_later_ones(
     assert [outbox.waiting(), len(service.made("/api/broken"))] == [1, 1]
     outbox.deliver(service)
     assert len(service.made("/api/broken")) == 1
-    monkeypatch.setattr("hivelore.runner.outbox.time.time_ns", lambda: 2 * 10**18)
+    now = time.time_ns()
+    monkeypatch.setattr("hivelore.runner.outbox.time.time_ns", lambda: now + 10**10)
     outbox.deliver(service)
-    assert [outbox.waiting(), len(service.made("/api/broken"))] == [0, 2]
+    assert [outbox.waiting(), len(service.made("/api/broken"))] == [1, 2]
+    monkeypatch.setattr("hivelore.runner.outbox.time.time_ns", lambda: now + 10**15)
+    outbox.deliver(service)
+    assert [outbox.waiting(), len(service.made("/api/broken"))] == [0, 2], "it is too old"
+
+
+def test_calls_about_a_task_stay_in_their_order_although_the_service_fails_at_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox = Outbox(tmp_path / "outbox", lambda _: None)
+    service = TaskService()
+    task = service.add("Mend the build.")
+    queue = service.queue()
+    claimed = queue.claim(0)
+    assert isinstance(claimed, ClaimedTask)
+    service.is_broken = True
+    outbox.keep(queue.progress_call(claimed, "Half is done.", None, NO_USAGE))
+    outbox.deliver(service)
+    service.is_broken = False
+    assert outbox.send(service, queue.release_call(claimed)) is Sent.KEPT
+    assert outbox.send(service, Call("POST", "/memories", {"observation": "It is slow."})) is Sent.MADE
+    now = time.time_ns()
+    monkeypatch.setattr("hivelore.runner.outbox.time.time_ns", lambda: now + 10**10)
+    outbox.deliver(service)
+    assert (task.progress, task.state, outbox.waiting()) == (["Half is done."], "open", 0)
+
+
+def test_a_kept_call_that_the_service_refuses_is_made_easier(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "outbox", lambda _: None)
+    service = TaskService()
+    service.refuses_usage, service.longest_output = True, 2_000
+    task = service.add("Mend the build.")
+    queue = service.queue()
+    claimed = queue.claim(0)
+    assert isinstance(claimed, ClaimedTask)
+    outbox.keep(queue.complete_call(claimed, "x" * 5_000, None, Usage(input_tokens=1)))
+    outbox.deliver(service)
+    assert (task.state, task.usage) == ("completed", None)
+    assert len(task.output or "") > 1_000
+
+
+def test_calls_are_kept_while_others_are_made(tmp_path: Path) -> None:
+    notes: list[str] = []
+    outbox = Outbox(tmp_path / "outbox", notes.append)
+    service = TaskService()
+    calls = [Call("POST", "/memories", {"observation": str(number)}) for number in range(400)]
+    for call in calls[:200]:
+        outbox.keep(call)
+    delivering = threading.Thread(target=outbox.deliver, args=(service,))
+    delivering.start()
+    assert {outbox.keep(call) for call in calls[200:]} == {Sent.KEPT}
+    delivering.join()
+    outbox.deliver(service)
+    assert notes == []
+    assert [one["observation"] for one in service.made("/memories")] == [str(number) for number in range(400)]
+
+
+def test_a_runner_that_ends_does_not_wait_for_all_kept_calls(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "outbox", lambda _: None)
+    service = TaskService()
+    for number in range(3):
+        outbox.keep(Call("POST", "/memories", {"observation": str(number)}))
+    outbox.end_within(0.0)
+    assert (outbox.deliver(service), outbox.waiting()) == (0, 3)
 
 
 def test_many_kept_calls_do_not_hold_up_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,7 @@ class TaskService:
         self.tasks: dict[str, StoredTask] = {}
         self.calls: list[tuple[str, str, Mapping[str, Any]]] = []
         self.is_away = False
+        self.is_broken = False
         self.seconds_for_a_memory = 0.0
         self.longest_output = TEXT_BYTES
         self.refuses_usage = False
@@ -92,6 +93,8 @@ class TaskService:
     ) -> Any:
         if self.is_away:
             raise Unavailable("The service is away.")
+        if self.is_broken:
+            raise HiveloreError("The service failed at this.")
         if path == "/memories":
             time.sleep(self.seconds_for_a_memory)
         with self._lock:

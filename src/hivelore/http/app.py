@@ -92,7 +92,7 @@ def _add_gauges(app: Application, metrics: Metrics) -> None:
     gauge("hook_events_waiting", "Events that hooks have put aside.", app.spool_drain.waiting)
     gauge("hook_events_lost", "Events that hooks could not even put aside.", app.spool_drain.lost)
     metrics.registry.register(HealthMetrics(app.health))
-    metrics.registry.register(TaskMetrics(lambda: app.health.try_read(app.tasks.counts)))
+    metrics.of_all_tasks.register(TaskMetrics(lambda: app.health.try_read(app.tasks.counts)))
     metrics.registry.register(MissedAnswerMetrics(lambda: app.health.try_read(app.capture.missed_answers)))
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from hivelore.core.agents import Role
 from hivelore.core.operation import Lane
 from hivelore.errors import Invalid
 from hivelore.health.model import Reason
@@ -41,7 +42,7 @@ async def _metrics(request: Request) -> Response:
 
     def measure() -> bytes:
         usage = context.app.health.try_read(lambda: context.app.tasks.usage_today(viewer))
-        return context.metrics.text(usage or ())
+        return context.metrics.text(usage or (), with_all_tasks=viewer.role is not Role.WORKER)
 
     text = await context.pools.run(Lane.READ, measure, viewer.agent)
     return PlainTextResponse(text, media_type=CONTENT_TYPE)

@@ -23,6 +23,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.of_all_tasks = CollectorRegistry()
+        """What workers do not see: work and costs of others."""
         self.requests = Counter(
             "hivelore_requests", "Requests by route and status.", ("method", "route", "status"), registry=self.registry
         )
@@ -43,11 +45,13 @@ class Metrics:
 
         Gauge(name, text, registry=self.registry).set_function(read)
 
-    def text(self, usage: Sequence[AgentUsage] = ()) -> bytes:
-        """``usage``: what the caller may see of the costs of today by agent."""
+    def text(self, usage: Sequence[AgentUsage] = (), *, with_all_tasks: bool = True) -> bytes:
+        """``usage``: what the caller may see of the costs of today by agent. ``with_all_tasks``: with the numbers and
+        costs of all tasks."""
         by_agent = CollectorRegistry()
         by_agent.register(AgentMetrics(usage))
-        return generate_latest(self.registry) + generate_latest(by_agent)
+        registries = (self.registry, *((self.of_all_tasks,) if with_all_tasks else ()), by_agent)
+        return b"".join(map(generate_latest, registries))
 
 
 class HealthMetrics(Collector):

@@ -92,11 +92,16 @@ def ensure(home: Folder, patience: float = FIRST_START, *, is_asked_for: bool = 
 
 
 def _wait_for_other_service(home: Folder, url: str, patience: float) -> str:
-    for _ in range(round(patience / _POLL_EVERY)):
+    left = patience
+    while left > 0:
         found = running(home) or url
-        if is_alive(found):
-            return found.rstrip("/")
+        try:
+            if _answers(found, _ANSWER_TIMEOUT):
+                return found.rstrip("/")
+        except TimeoutError:
+            left -= _ANSWER_TIMEOUT
         time.sleep(_POLL_EVERY)
+        left -= _POLL_EVERY
     raise Unavailable(
         f"No service answers at {url}. None is started in {home}, because HIVELORE_KEY is the key of another one. "
         "Start that one, or correct HIVELORE_URL."

@@ -9,6 +9,7 @@ from pathlib import Path
 from hivelore.errors import Forbidden, HiveloreError, Unauthenticated
 from hivelore.runner import disk, run_folders, task_locks
 from hivelore.runner.model import ClaimedTask
+from hivelore.runner.outbox import LAST_SECONDS
 from hivelore.runner.outcome import HandedBack, Outcome, StopReason
 from hivelore.runner.ports import NoTask
 from hivelore.runner.task_run import Means, Show, TaskRun
@@ -87,6 +88,7 @@ class Runner:
         claimer.join(_LAST_CLAIM)
         self._join_runs()  # One that began while the runner was stopped.
         self._ended.set()
+        self._means.outbox.end_within(LAST_SECONDS)
         self._deliver_kept()
         self.summary.fault = self._fault
         return self.summary

@@ -19,6 +19,8 @@ SEND_EVERY = 15.0
 """Seconds between two looks at what a session has written."""
 LAST_SEND = 10.0
 """Seconds in which the rest is sent after the program ended."""
+_MOST_DOUBLINGS = 7
+"""Of the pause after a session could not be sent: half an hour."""
 
 
 class StoredSessions:
@@ -75,10 +77,15 @@ class StoredSessions:
 
     def _send_until(self, ended: threading.Event, session: Callable[[], str | None], folder: Path) -> None:
         """Sends what the session has written, and other sessions that wait. Hooks do so, too, but only after a turn."""
+        failures, due = 0, self._monotonic()
         with closing(self._sender()) as sender:
             while not ended.wait(self._send_every):
-                if self._send(sender, session(), folder, ended.is_set):
-                    self._try(lambda: capture_pending(sender, self._home, ended.is_set))
+                if self._monotonic() < due:
+                    continue
+                failures = 0 if self._send(sender, session(), folder, ended.is_set) else failures + 1
+                self._try(lambda: capture_pending(sender, self._home, ended.is_set))
+                # What was refused once, such as a transcript above the limits, is mostly refused again.
+                due = self._monotonic() + self._send_every * (2 ** min(failures, _MOST_DOUBLINGS) - 1)
             until = self._monotonic() + LAST_SEND
             self._send(sender, session(), folder, lambda: self._monotonic() > until)
 

@@ -33,9 +33,7 @@ def locked(home: Path, task: str, run: str, is_stopped: Callable[[], bool]) -> G
         yield False
         return
     try:
-        former = os.pread(descriptor, _LONGEST_ID, 0).decode(errors="replace")
-        if former:
-            end_processes(former, home)
+        _end_former(descriptor, home)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, run.encode(), 0)
         yield True
@@ -45,7 +43,7 @@ def locked(home: Path, task: str, run: str, is_stopped: Callable[[], bool]) -> G
 
 
 def clean_up(home: Path) -> None:
-    """Removes the locks of runs whose runner was killed. Their processes have been ended."""
+    """Removes the locks of runs whose runner was killed, and ends what is left of them."""
     try:
         files = list((home / LOCKS).iterdir())
     except OSError:
@@ -56,6 +54,7 @@ def clean_up(home: Path) -> None:
             try:
                 file_lock.acquire(descriptor, str(file), attempts=1)
                 if _is_at(descriptor, file):
+                    _end_former(descriptor, home)
                     file.unlink()
             finally:
                 os.close(descriptor)
@@ -78,6 +77,13 @@ def _acquire(file: Path, is_stopped: Callable[[], bool]) -> int | None:
             raise Unavailable("Another run on this machine still works on the task.")
         time.sleep(_PAUSE)
     return None
+
+
+def _end_former(descriptor: int, home: Path) -> None:
+    """Ends the processes of the run that held a lock before."""
+    former = os.pread(descriptor, _LONGEST_ID, 0).decode(errors="replace")
+    if former:
+        end_processes(former, home)
 
 
 def _is_at(descriptor: int, file: Path) -> bool:

@@ -17,6 +17,7 @@ from hivelore.runner.checks import check_sign_in
 from hivelore.runner.claude_stream import read_claude_line
 from hivelore.runner.codex_stream import read_codex_line
 from hivelore.runner.command import AgentProgram, RunTexts, agent_environment, build_command
+from hivelore.runner.easier_calls import make_easier
 from hivelore.runner.mcp_servers import Servers
 from hivelore.runner.model import NO_USAGE, ClaimedTask, Program, RunLimits, Usage
 from hivelore.runner.outbox import Outbox, Sent
@@ -62,8 +63,6 @@ BEAT_AGAIN = 1.0
 """Seconds to the next heartbeat while the service is away: the lease may end soon after it is back."""
 LAST_WORDS = 60.0
 """Seconds that a program has for its answer after its task was finished otherwise, such as by itself with a tool."""
-_SHARES = (1.0, 0.5, 0.1)
-"""Parts of the limit of a text to which it is cut, one after the other, while the service refuses it."""
 _KEPT = "The service is away. The result is kept on this machine until it answers."
 _TIER = 1
 _LOG = logging.getLogger("hivelore")
@@ -418,11 +417,9 @@ class TaskRun:
         return outcome
 
     def _deliver_result(self, outcome: Completed, output: str) -> Outcome:
-        def complete(text: str, usage: Usage | None) -> Call:
-            return self._means.queue.complete_call(self.task, text, self._state.session, usage)
-
+        state, text = self._state, fit_text(output, MAX_TEXT_BYTES, self._means.redactor)
         try:
-            sent = self._send_text(complete, output, MAX_TEXT_BYTES)
+            sent = self._try_easier(self._means.queue.complete_call(self.task, text, state.session, state.usage))
         except (Conflict, NotFound, Forbidden) as error:
             return outcome if self._is_completed() else Abandoned(str(error))
         except Invalid as error:
@@ -433,29 +430,8 @@ class TaskRun:
         return Failed("The result could neither be sent nor kept.") if sent is Sent.LOST else outcome
 
     def _fail(self, reason: str, *, may_retry: bool) -> None:
-        def fail(text: str, usage: Usage | None) -> Call:
-            return self._means.queue.fail_call(self.task, text, self._state.session, usage, may_retry=may_retry)
-
-        try:
-            self._send_text(fail, reason, MAX_REASON_BYTES)
-        except (Conflict, NotFound, Forbidden, Invalid) as error:
-            self._refresh(str(error))
-
-    def _send_text(self, call: Callable[[str, Usage | None], Call], text: str, most: int) -> Sent:
-        """Makes a call with a text of at most ``most`` bytes, which is cut further while the service refuses it. The
-        usage is left out if the service refuses that. Raises as ``_try``."""
-        shares, usage = list(_SHARES), self._state.usage
-        while True:
-            fitted = fit_text(text, int(most * shares[0]), self._means.redactor)
-            try:
-                return self._try(call(fitted, usage))
-            except Invalid as error:
-                if usage is not None and error.field == "usage":
-                    usage = None
-                elif len(shares) > 1:
-                    del shares[0]
-                else:
-                    raise
+        state, text = self._state, fit_text(reason, MAX_REASON_BYTES, self._means.redactor)
+        self._send(self._means.queue.fail_call(self.task, text, state.session, state.usage, may_retry=may_retry))
 
     def _is_completed(self) -> bool:
         try:
@@ -465,9 +441,20 @@ class TaskRun:
 
     def _send(self, call: Call) -> None:
         try:
-            self._try(call)
+            self._try_easier(call)
         except (Conflict, NotFound, Forbidden, Invalid) as error:
             self._refresh(str(error))
+
+    def _try_easier(self, call: Call) -> Sent:
+        """Like ``_try``, but makes the call easier while the service refuses it."""
+        while True:
+            try:
+                return self._try(call)
+            except Invalid as error:
+                easier = make_easier(call, error)
+                if easier is None:
+                    raise
+                call = easier
 
     def _try(self, call: Call) -> Sent:
         """Makes a call, or keeps it for later. Raises Conflict, NotFound, Forbidden or Invalid if the service refuses
