@@ -18,6 +18,8 @@ pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]
 
 TEXT = "Find out why the nightly deployment to staging hangs."
 CAUSE = "The root cause was that the staging database listens on port 5433."
+WORK = 'if [ -e "$HIVELORE_HOME/ready" ]; then echo done; else exec sleep 1000; fi'
+"""A command that hangs until it is ready."""
 MARKER = "[MEMORY:timing:jellyfin] Takes 60s to start"
 PERMITTED = ("--", "--dangerously-skip-permissions")
 
@@ -90,13 +92,14 @@ def test_d60_claude_code_runs_a_task_to_its_end(host: Host) -> None:
 
 
 def test_x16_a_killed_run_goes_on_with_its_conversation(host: Host) -> None:
-    task = host.send(conclude(CAUSE), use("Bash", command="exec sleep 1000"))
+    task = host.send(use("Bash", command=WORK), conclude(CAUSE))
     with subprocess.Popen(
         [HIVELORE, *host.words(*PERMITTED)], env=host.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as runner:
         until(lambda: host.task(task)["task"]["sessionId"] is not None)
         until(lambda: len(host.program.model.turns()) >= 1)
         runner.kill()
+    (Path(host.env["HIVELORE_HOME"]) / "ready").touch()
     until(lambda: host.left() == [])
     session = host.task(task)["task"]["sessionId"]
     verb(host.env, "task", "pause", task)
