@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -397,9 +398,12 @@ def test_an_export_to_a_file_is_complete_or_absent(cli: CommandLine, me: str) ->
 
 def test_an_export_to_a_device_does_not_replace_it(cli: CommandLine, me: str) -> None:
     os.mkfifo("pipe")
-    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(Path("pipe").read_bytes()))
+    reader.start()
     assert cli("export", "pipe", "--agent", me).code == 0
-    os.close(reader)
+    reader.join()
+    assert read[0].endswith(b"\n")
     assert Path("pipe").is_fifo()
 
 
