@@ -25,6 +25,7 @@ SECTIONS = (
     "speed",
     "speed-1m",
     "writes",
+    "claims",
     "growth",
     "import",
     "footprint",
@@ -33,7 +34,7 @@ SECTIONS = (
     "vectors",
     "walks",
 )
-SLOW = (*NEEDS_DATA[1:], "truth-chains", "truth-cost", "speed", "writes", "growth", "footprint", "hooks")
+SLOW = (*NEEDS_DATA[1:], "truth-chains", "truth-cost", "speed", "writes", "claims", "growth", "footprint", "hooks")
 """Sections that fill several stores or start several services; `make soak` runs them."""
 QUICK = "vectors"
 DATA = os.environ.get("HIVELORE_BENCH_DATA", "")

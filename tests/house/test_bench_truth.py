@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -67,22 +68,25 @@ def test_public_sets_are_read_from_the_benchmark_data(tmp_path: Path) -> None:
 
 def test_the_tuning_pairs_are_drawn_evenly_and_each_time_alike() -> None:
     drawn = pair_sets(None)[TUNING]
-    assert Counter(one.label for one in drawn) == dict.fromkeys((SAME, CONFLICT, UPDATE, DIFFERENT), 420)
+    by_label = Counter(one.label for one in drawn)
+    assert by_label.pop(RELATED) == 140  # Clusters have none.
+    assert by_label == dict.fromkeys((SAME, CONFLICT, UPDATE, DIFFERENT), 560)
     assert pair_sets(None)[TUNING] == drawn
 
 
 def test_pairs_kept_aside_have_each_label_equally_often() -> None:
-    assert Counter(one.label for one in pair_sets(None)[ASIDE]) == dict.fromkeys(LABELS, 140)
+    assert Counter(one.label for one in pair_sets(None)[ASIDE]) == dict.fromkeys(LABELS, 120)
 
 
 @pytest.mark.parametrize("one", chain_sets(None), ids=lambda one: one.name)
-def test_tellings_follow_each_other_with_other_values_and_notes_have_distinct_ids(one: ChainSet) -> None:
+def test_tellings_follow_each_other_mostly_with_other_values_and_notes_have_distinct_ids(one: ChainSet) -> None:
     assert len({note.id for note in one.notes}) == len(one.notes)
     for chain in one.chains:
         dates = [telling.at for telling in chain.tellings]
         assert dates == sorted(set(dates))
-        assert all(value != later for value, later in zip(chain.values, chain.values[1:], strict=False))
         assert chain.held in chain.ids
+    changes = [value != later for each in one.chains for value, later in pairwise(each.values)]
+    assert all(changes) or (one.name == ASIDE and sum(changes) > 0.8 * len(changes))  # Some tell the same again.
 
 
 def test_the_telling_of_a_day_is_the_last_one_before_its_end() -> None:

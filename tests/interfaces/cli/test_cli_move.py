@@ -259,13 +259,13 @@ def test_a_closed_source_of_an_older_version_is_migrated_first(
 
 
 def small_files() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, 700_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_200_000, 1_200_000))
 
 
 def test_a_move_stopped_by_a_full_disk_resumes_when_there_is_space(tmp_path: Path) -> None:
     home, target = tmp_path / "home", tmp_path / "new.db"
     with Service(home) as service:
-        for place in range(20):
+        for place in range(40):
             remember(service, " ".join(f"word{place}x{number}" for number in range(3_000)))
     env = environment(home)
     full = hivelore("move", "--to", str(target), env=env, before=small_files)
@@ -273,7 +273,7 @@ def test_a_move_stopped_by_a_full_disk_resumes_when_there_is_space(tmp_path: Pat
     assert "Run it again to continue" in full.err
     done = hivelore("move", "--to", str(target), "--json", env=env)
     assert done.code == 0, done.err
-    assert done.json["target"]["counts"]["memories"] == 20
+    assert done.json["target"]["counts"]["memories"] == 40
 
 
 def test_a_service_that_uses_the_target_is_reported(alone: CommandLine, elsewhere: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The verb ``repo``, with a service and real repositories on this machine."""
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -146,9 +146,9 @@ def test_a_sync_of_a_former_url_is_not_reported(
     cli("repo", "add", remote.url, "--name", "shop")
     sync = Clones.sync
 
-    def sync_slowly(clones: Clones, target: CloneTarget, seconds: float) -> SyncResult:
+    def sync_slowly(clones: Clones, target: CloneTarget, seconds: float, is_stopped: Callable[[], bool]) -> SyncResult:
         cli("repo", "update", "shop", "--url", other.url)
-        return sync(clones, target, seconds)
+        return sync(clones, target, seconds, is_stopped)
 
     monkeypatch.setattr(Clones, "sync", sync_slowly)
     result = cli("repo", "sync", "--json")

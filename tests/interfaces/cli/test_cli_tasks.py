@@ -8,7 +8,9 @@ from support.service import Service
 def test_a_task_is_sent_shown_completed_and_listed(cli: CommandLine, me: str) -> None:
     cli("agent", "add", me)
     tag = f"t{me}"
-    sent = cli("task", "send", "Renew", "the", "certificate", "--to", me, "--tag", tag, "--json").json
+    sent = cli(
+        "task", "send", "Renew", "the", "certificate", "--to", me, "--tag", tag, "--priority", "100", "--json"
+    ).json
     task = sent["id"]
     assert "Renew the certificate" in cli("task", "list", "--tag", tag).out
     assert call("POST", "/api/tasks/claim", agent=me, operator=True, body={})["task"]["id"] == task
