@@ -46,9 +46,9 @@ are asked. Each fact is asked for twice, directly and in other words.
 - *injected*: share of the questions for which the prompt hook injects the last telling. *injected or named*: it injects
   this telling, or a line with its name. *only older*: it injects or names an older telling, but not the last one.
 - *updates found*: share of the steps from one telling to the next that are linked as an update; in *aside*, some repeat
-  the value in other words. *as conflict* and *as same*: those that are linked otherwise. *false changes*: number of updates and
-  conflicts between notes that are not tellings of one fact (not `may-update`, which claims nothing); *per note* divides
-  it by the number of all notes.
+  the value in other words. *as conflict* and *as same*: those that are linked otherwise. *false changes*: number of
+  updates and conflicts between notes that are not tellings of one fact (not `may-update`, which claims nothing);
+  *per note* divides it by the number of all notes.
   *false same*: number of links that call such notes, or tellings of different values, the same.
 
 The sets *public* (in `HIVELORE_BENCH_DATA`) and *aside* train no model. The number of compared memories was kept after
