@@ -52,7 +52,8 @@ with open('answers.log', 'a') as log:
     log.write(f'{{task}} {{answer}}\\n')
 print(json.dumps(dict(event, session_id='{SESSION}')), flush=True)
 """
-PROGRAM = "\n".join([began(), says("[MEMORY:timing:jellyfin] Takes 60s to start"), WORK])
+SIGNED_IN = "if 'auth' in sys.argv: print('{}'); sys.exit()"
+PROGRAM = "\n".join([SIGNED_IN, began(), says("[MEMORY:timing:jellyfin] Takes 60s to start"), WORK])
 ENDED = {"completed", "failed", "cancelled"}
 
 
