@@ -33,17 +33,19 @@ pytestmark = [
 
 TASKS = 60
 RUNNERS = 3
-SECONDS = 300.0 if IS_SOAKING else 60.0
+SLOWER = 5 if IS_SOAKING else 1
+"""Factor of all times but those of the service: a run is as likely to be killed, and there are as many of them."""
+SECONDS = 60.0 * SLOWER
 SERVICE_EVERY = 20.0
 """Seconds between two kills of the service."""
 ATTEMPTS = 8
-MARK = "7301"
-"""Seconds that a process of an agent program sleeps: it tells these processes from all others of the machine."""
+MARKS = {"sqlite": "7301", "postgres": "7302"}
+"""Seconds that a process of an agent program sleeps, by database: they tell these processes from all others."""
 WORK = f"""
 import random
-subprocess.Popen(['sleep', '{MARK}'], start_new_session=True)
-subprocess.Popen(['env', '-i', 'setsid', 'sleep', '{MARK}'])
-time.sleep(random.uniform(0.5, 6.0))
+subprocess.Popen(['sleep', MARK], start_new_session=True)
+subprocess.Popen(['env', '-i', 'setsid', 'sleep', MARK])
+time.sleep(random.uniform(0.5, 6.0) * {SLOWER})
 task, run = os.environ['HIVELORE_TASK_ID'], os.environ['HIVELORE_RUN_ID']
 answer = f'The result of run {{run}} of the many.'
 usage = dict(input_tokens=100, output_tokens=20)
@@ -57,9 +59,9 @@ PROGRAM = "\n".join([SIGNED_IN, began(), says("[MEMORY:timing:jellyfin] Takes 60
 ENDED = {"completed", "failed", "cancelled"}
 
 
-def sleepers() -> list[int]:
+def sleepers(database: str) -> list[int]:
     """Returns the processes that agent programs started and that are still there."""
-    words = ["sleep", MARK]
+    words = ["sleep", MARKS[database]]
     found = [entry for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
     return [int(entry.name) for entry in found if _command(entry) == words]
 
@@ -152,7 +154,7 @@ class Runners:
 def chaos(folder: Path, database: str) -> Generator[tuple[Hub, Runners]]:
     hub = Hub(folder, database)
     try:
-        runners = Runners(hub, folder, script(folder, PROGRAM))
+        runners = Runners(hub, folder, script(folder, f"MARK = '{MARKS[database]}'\n{PROGRAM}"))
         try:
             yield hub, runners
         finally:
@@ -174,7 +176,7 @@ def kill_at_random(hub: Hub, runners: Runners, chance: random.Random) -> int:
     lost, end = 0, time.monotonic() + SECONDS
     next_service = time.monotonic() + SERVICE_EVERY / 2
     while (now := time.monotonic()) < end:
-        time.sleep(chance.uniform(0.5, 4.0))
+        time.sleep(chance.uniform(0.5, 4.0) * SLOWER)
         if now >= next_service:
             next_service = now + SERVICE_EVERY
             hub.kill()
@@ -200,7 +202,7 @@ def test_every_task_is_completed_once_although_everything_is_killed(tmp_path: Pa
         until(lambda: set(states().values()) <= ENDED, lambda: time.sleep(1.0))
         assert set(states().values()) == {"completed"}
         runners.stop()
-        assert sleepers() == []
+        assert sleepers(database) == []
         answers = runners.answers()
         assert all((task, hub.task(task)["output"]) in answers for task in tasks)
         assert len(answers) - TASKS <= lost, "more was done twice than was killed"
