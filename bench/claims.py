@@ -19,8 +19,8 @@ RUNNERS = 50
 SECONDS = 60
 SHORTEST_WORK, LONGEST_WORK = 2.0, 8.0
 """Seconds of work on a task: far less than an agent takes, so more claims a second than 50 agents make."""
-IDLE_SECONDS = 30
-WAIT = 20
+IDLE_SECONDS = 60
+WAIT = 30
 """Seconds that an idle runner waits for a task with one claim."""
 TEXT = """
 {runners} runners have keys of their own and claim from one queue of {tasks} open tasks. Each works {shortest:.0f} to

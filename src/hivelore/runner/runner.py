@@ -14,7 +14,7 @@ from hivelore.runner.outcome import HandedBack, Outcome, StopReason
 from hivelore.runner.ports import NoTask
 from hivelore.runner.task_run import Means, Show, TaskRun
 
-CLAIM_WAIT = 20.0
+CLAIM_WAIT = 30.0
 """Seconds that the service may take to answer a claim."""
 LONGEST_PAUSE = 30.0
 """Seconds between two claims while the service does not answer, or refuses tasks."""
