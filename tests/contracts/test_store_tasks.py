@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from itertools import product
 from threading import Barrier
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -74,9 +75,9 @@ tasks = st.builds(
 )
 
 
-def listed(store: MemoryStore, seen: Visibility = ALL_TASKS, **fields: object) -> list[TaskId]:
+def listed(store: MemoryStore, seen: Visibility = ALL_TASKS, **fields: Any) -> list[TaskId]:
     with store.read() as view:
-        return [one.id for one in view.tasks(TaskFilter(seen=seen, **fields), None, 100)]  # type: ignore[arg-type]
+        return [one.id for one in view.tasks(TaskFilter(seen=seen, **fields), None, 100)]
 
 
 @law

@@ -112,6 +112,24 @@ def test_the_entrypoint_reports_what_is_wrong(tmp_path: Path, given: dict[str, s
     assert words in answer.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("one\ntwo\n", "has several lines"), ("x" * 65_536, "is too large"), ("\r\n", "is empty")],
+)
+def test_the_entrypoint_takes_no_file_that_is_no_secret(tmp_path: Path, content: str, words: str) -> None:
+    script(tmp_path / "hivelore", "echo started")
+    (tmp_path / "key").write_text(content, newline="")
+    answer = enter(tmp_path, "serve", HIVELORE_KEY_FILE=str(tmp_path / "key"))
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert words in answer.stderr
+
+
+def test_the_entrypoint_reads_a_file_with_the_line_end_of_windows(tmp_path: Path) -> None:
+    script(tmp_path / "hivelore", 'printf "[%s]" "$HIVELORE_KEY"')
+    (tmp_path / "key").write_text("hl_1_a_b\r\n", newline="")
+    assert enter(tmp_path, "serve", HIVELORE_KEY_FILE=str(tmp_path / "key")).stdout == "[hl_1_a_b]"
+
+
 def script(file: Path, body: str) -> None:
     file.write_text(f"#!/bin/sh\n{body}\n")
     file.chmod(0o755)

@@ -217,7 +217,7 @@ def cancel(task: Task, /, *, agent: Reviewer = None, json: AsJson = False) -> No
 
 @app.command
 def pause(task: Task, /, *, agent: Reviewer = None, json: AsJson = False) -> None:
-    """Pause a task; whoever works on it stops.
+    """Pause a task; the agent that works on it stops.
 
     Example: hivelore task pause ID
     """

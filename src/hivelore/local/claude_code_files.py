@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".jsonl"
 METADATA_SUFFIX = ".meta.json"
-"""Suffix of the file with the type of a sub-agent, beside its transcript."""
+"""Suffix of the file with the type of a sub-agent, next to its transcript."""
 METADATA_TYPE = "agent_metadata"
 """Type of the entry that stands for this file in a stored transcript."""
 MOST_PARTS = 2_000

@@ -376,7 +376,7 @@ def _entry_line(line: bytes) -> str | None:
 
 
 def _metadata_line(part: Path) -> str | None:
-    """Return the entry that stands for the file beside the transcript of a sub-agent."""
+    """Return the entry that stands for the file next to the transcript of a sub-agent."""
     try:
         with open_regular(part.with_name(part.name.removesuffix(SUFFIX) + METADATA_SUFFIX)) as data:
             entry = parse_entry(data.read(_LARGEST_METADATA).decode())

@@ -64,7 +64,7 @@ def restore_file(target: Path, lines: "Iterable[str]", below: Path) -> Restored:
 
 
 def restore_part(target: Path, lines: "Iterable[str]", below: Path) -> Restored:
-    """Write the transcript of a sub-agent like ``restore_file``. The entry with its type becomes a file beside it; one
+    """Write the transcript of a sub-agent like ``restore_file``. The entry with its type becomes a file next to it; one
     that exists stays as it is."""
     found: dict[str, Json] = {}
     restored = restore_file(target, _without_metadata(lines, found), below)

@@ -320,8 +320,8 @@ RELEASE_TASK = Operation(
 CANCEL_TASK = Operation(
     name="cancel_task",
     verb="task cancel",
-    summary="Cancels a task; whoever works on it loses the lease. For its sender, leads and operators. An undo takes "
-    "it back while nothing else happened to the task.",
+    summary="Cancels a task; the agent that works on it loses the lease. For its sender, leads and operators. An undo "
+    "takes it back while nothing else happened to the task.",
     request=NamedTask,
     response=Task,
     handler="hivelore.tasks.handlers:cancel_task",
@@ -341,7 +341,7 @@ CANCEL_TASK = Operation(
 PAUSE_TASK = Operation(
     name="pause_task",
     verb="task pause",
-    summary="Pauses a task until it is resumed; whoever works on it loses the lease. For its sender, leads and "
+    summary="Pauses a task until it is resumed; the agent that works on it loses the lease. For its sender, leads and "
     "operators.",
     request=NamedTask,
     response=Task,

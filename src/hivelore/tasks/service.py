@@ -542,7 +542,7 @@ class TaskService:
     # changes of people
 
     def pause(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> Task:
-        """Pauses a task; whoever works on it loses the lease."""
+        """Pauses a task; the agent that works on it loses the lease."""
         return self._manage(task, TaskAction.PAUSE, viewer, deadline)
 
     def resume(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> Task:
@@ -604,8 +604,10 @@ class TaskService:
             check_no_cycle(view, wanted)
             return Outcome(known, self._changed(view, wanted, TaskAction.EDIT, now))
 
-        effect: Effect = lambda tx, outcome: self._journal_change(tx, outcome, viewer)  # noqa: E731
-        return shown(self._apply(decide, viewer, deadline, effect=effect).after, viewer)
+        def journal(tx: Transaction, outcome: Outcome) -> None:
+            self._journal_change(tx, outcome, viewer)
+
+        return shown(self._apply(decide, viewer, deadline, effect=journal).after, viewer)
 
     def delete(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> None:
         """Deletes a task with its progress and costs. Its memory stays, unless it is forgotten, too."""
